@@ -1,0 +1,37 @@
+"""Errors that carry what a person needs: which file, where in it, and what to do next."""
+
+from __future__ import annotations
+
+
+class RankscopeError(Exception):
+    """Base of every error that is shown as one sentence instead of a stack trace."""
+
+
+class InputError(RankscopeError):
+    """A named input cannot be opened.
+
+    Args:
+        path: the file as the user named it.
+        problem: what is wrong, without the path ("is empty").
+        where: the place in the file ("byte 1024", "line 3"), or "" when the whole file is meant.
+        next_step: what the user can do.
+    """
+
+    def __init__(self, path: str, problem: str, where: str = "", next_step: str = "") -> None:
+        self.path, self.problem, self.where, self.next_step = path, problem, where, next_step
+        super().__init__(self.sentence())
+
+    def sentence(self) -> str:
+        """One line: path, place, problem, next step. Control characters in the path are escaped."""
+        shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in self.path)
+        place = f" at {self.where}" if self.where else ""
+        step = f" {self.next_step}" if self.next_step else ""
+        return f"{shown}{place}: {self.problem.rstrip('.')}.{step}"
+
+
+class UsageError(RankscopeError):
+    """The call itself is wrong (an unknown option value, a window that ends before it begins)."""
+
+
+class Cancelled(RankscopeError):
+    """The work was cancelled on request; not a failure."""

@@ -1,0 +1,208 @@
+"""Plain data that view models hand to widgets and exporters. Arrays and texts only; no table, no Qt.
+
+Widgets draw times relative to the window's start as float64; absolute times stay int64 in these frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.ids import LaneKind, Paint
+from viewer.base.selection import GapRef, SliceRef, TimeRange
+
+Jump = SliceRef | GapRef | TimeRange | None
+"""Where a click on a row leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRow:
+    """One lane of the timeline: the same stream or thread over all segments of a rank.
+
+    ``key`` is stable across openings ("rank 3/stream 0:7"). ``parts`` are (input index, lane id). ``sub_rows`` is the
+    largest number of levels over the parts.
+    """
+
+    key: str
+    label: str
+    detail: str
+    kind: LaneKind
+    sub_rows: int
+    parts: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LaneGroup:
+    """One rank: title ("rank 3"), subtitle ("host · GPU"), its lanes in order. ``id`` is the RankGroup's id."""
+
+    id: int
+    title: str
+    subtitle: str
+    lanes: tuple[LaneRow, ...]
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRow:
+    """A header or a lane at its place: logical pixels from the top of the scrolled content."""
+
+    y: int
+    height: int
+    group: LaneGroup
+    lane: LaneRow | None
+    """None for a group header."""
+    row_height: int
+    """Height of one sub-row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """All rows of the timeline from top to bottom."""
+
+    rows: tuple[PlacedRow, ...]
+    height: int
+
+    def at(self, y: float) -> PlacedRow | None:
+        """The row at a height, None below the last."""
+        import bisect
+
+        i = bisect.bisect_right(self.rows, y, key=lambda r: r.y) - 1
+        return self.rows[i] if i >= 0 and y < self.rows[i].y + self.rows[i].height else None
+
+    def find(self, key: str) -> PlacedRow | None:
+        """The placed lane of that key."""
+        return next((r for r in self.rows if r.lane is not None and r.lane.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One slice that is wide enough to be outlined or named. Logical pixels inside the frame."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+    paint: Paint
+    ref: SliceRef
+
+
+@dataclass(slots=True)
+class LaneFrame:
+    """What the lanes canvas shows: an image and the texts upon it.
+
+    ``image`` is uint32[height, width] of 0xffRRGGBB in *device* pixels (logical size x ``dpr``). It may alias a buffer
+    that the next frame reuses: draw it before asking for another.
+    """
+
+    image: NDArray[np.uint32]
+    dpr: float
+    window: TimeRange
+    top: int
+    labels: list[Box]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What lies under a point of the canvas."""
+
+    row: PlacedRow
+    slice: SliceRef | None = None
+    gap: GapRef | None = None
+    box: Box | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a panel: what it is, its value as text, and how it was computed (one sentence)."""
+
+    label: str
+    value: str
+    how: str = ""
+    jump: Jump = None
+    tone: str = ""
+    """"" | "warning" | "muted"."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFrame:
+    """A table: texts to show, keys to sort by (numbers or texts, same shape), a jump per row.
+
+    ``how`` explains each column (same length as headers, "" for none).
+    """
+
+    headers: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    keys: list[tuple[Any, ...]]
+    jumps: list[Jump] = field(default_factory=list)
+    how: tuple[str, ...] = ()
+    paints: list[Paint | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramFrame:
+    """Counts between edges (len(edges) = len(counts) + 1) in ``unit``; ``marker`` is where the selected one lies."""
+
+    edges: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    unit: str
+    marker: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BarFrame:
+    """A stacked bar: (label, ns, paint or None for idle) per part; the parts add up to ``total_ns``."""
+
+    parts: tuple[tuple[str, int, Paint | None], ...]
+    total_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part of a panel."""
+
+    title: str
+    figures: tuple[Figure, ...] = ()
+    table: TableFrame | None = None
+    histogram: HistogramFrame | None = None
+    bar: BarFrame | None = None
+    note: str = ""
+    actions: tuple[tuple[str, Jump], ...] = ()
+    """Buttons: (text, where it leads)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelFrame:
+    """Everything a side panel shows."""
+
+    title: str
+    subtitle: str = ""
+    paint: Paint | None = None
+    sections: tuple[Section, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text callout on the timeline. ``lane`` is a LaneRow key; (dx, dy) is the box's offset from its anchor in px."""
+
+    id: int
+    time_ns: int
+    lane: str
+    text: str
+    dx: float = 24.0
+    dy: float = -44.0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A flow arrow between two slices, in session time: from (t0, lane key, depth) to (t1, lane key, depth)."""
+
+    start_ns: int
+    start_lane: str
+    start_depth: int
+    end_ns: int
+    end_lane: str
+    end_depth: int

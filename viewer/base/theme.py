@@ -1,0 +1,58 @@
+"""Colour tokens of a theme as plain data. Loaded by ``app``/``exporters``; drawn by ``widgets``."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import Final
+
+from viewer.base.ids import Paint
+
+PAINT_NAMES: Final = {
+    Paint.OTHER: "other",
+    Paint.COMPUTE: "compute",
+    Paint.COMM: "communication",
+    Paint.MEMORY: "memory",
+    Paint.OPERATOR: "operator",
+    Paint.PYTHON: "python",
+    Paint.RUNTIME: "runtime call",
+    Paint.ANNOTATION: "annotation",
+    Paint.SYNC: "synchronisation",
+    Paint.OVERHEAD: "profiler overhead",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A theme's colours as ``#rrggbb`` strings.
+
+    ``paints`` has one colour per :class:`Paint` in order of its values; ``paint_text`` the text colour upon it.
+    Surface tokens: ``window`` (chrome), ``base`` (lanes' background), ``alternate`` (every second row),
+    ``group`` (rank header), ``text``, ``muted`` (secondary text), ``line`` (hairlines), ``grid`` (axis grid),
+    ``accent`` (focus, selection), ``selection_fill``, ``warning``, ``error``, ``note``, ``note_text``.
+    """
+
+    name: str
+    dark: bool
+    paints: tuple[str, ...]
+    paint_text: tuple[str, ...]
+    colors: dict[str, str]
+
+    def __getitem__(self, token: str) -> str:
+        return self.colors[token]
+
+
+def parse_theme(name: str, text: str) -> Theme:
+    """Read a theme from TOML text; ValueError names what is missing."""
+    data = tomllib.loads(text)
+    paints = data["paint"]
+    missing = [p.name.lower() for p in Paint if p.name.lower() not in paints]
+    if missing:
+        raise ValueError(f"theme {name}: no paint colour for {', '.join(missing)}")
+    return Theme(
+        name=name,
+        dark=bool(data["dark"]),
+        paints=tuple(paints[p.name.lower()]["fill"] for p in Paint),
+        paint_text=tuple(paints[p.name.lower()]["text"] for p in Paint),
+        colors=dict(data["color"]),
+    )

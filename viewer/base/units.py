@@ -1,0 +1,33 @@
+"""Bytes, rates, counts and shares as text, with one fixed set of SI rules."""
+
+from __future__ import annotations
+
+
+def format_bytes(n: int | None) -> str:
+    """Binary sizes: ``1536`` -> ``"1.5 KiB"``; ``None`` -> ``"–"``."""
+    if n is None:
+        return "–"
+    value = float(n)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024:
+            return f"{n} B" if unit == "B" else f"{value:.4g} {unit}"
+        value /= 1024
+    return f"{value:.4g} TiB"
+
+
+def format_rate(per_second: float, unit: str = "B/s") -> str:
+    """Decimal rates: ``2.5e9`` -> ``"2.5 GB/s"``."""
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(per_second) >= scale:
+            return f"{per_second / scale:.3g} {prefix}{unit}"
+    return f"{per_second:.3g} {unit}"
+
+
+def format_share(part: int, whole: int) -> str:
+    """``part`` of ``whole`` in percent with one decimal, ``"–"`` when there is no whole."""
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def format_count(n: int) -> str:
+    """Digits in groups of three."""
+    return f"{n:,}"

@@ -1,0 +1,100 @@
+"""What all panels of a window share: session, selection, visible window, theme, and a way to run work."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.base.frames import Jump
+from viewer.base.selection import EMPTY, GapRef, Selection, SliceRef, TimeRange
+from viewer.base.theme import Theme
+from viewer.panels.work import WorkRunner
+from viewer.store.session import Session
+
+
+class JobContext(QObject):
+    """Shared state of one window. Panels read it, ask it to change, and listen.
+
+    Signals:
+        session_changed(Session): one more file opened, or another job.
+        selection_changed(Selection)
+        window_changed(TimeRange): the visible range of session time moved.
+        theme_changed(Theme)
+        reveal_requested(object): bring a SliceRef, GapRef or TimeRange into view (the timeline listens).
+    """
+
+    session_changed = Signal(object)
+    selection_changed = Signal(object)
+    window_changed = Signal(object)
+    theme_changed = Signal(object)
+    reveal_requested = Signal(object)
+
+    def __init__(self, theme: Theme, work: WorkRunner, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.work = work
+        self._theme = theme
+        self._session = Session()
+        self._selection = EMPTY
+        self._window: TimeRange | None = None
+
+    @property
+    def session(self) -> Session:
+        """The job; an empty session before anything is open."""
+        return self._session
+
+    @property
+    def selection(self) -> Selection:
+        """The current selection."""
+        return self._selection
+
+    @property
+    def window(self) -> TimeRange | None:
+        """The visible range of session time, None before anything is open."""
+        return self._window
+
+    @property
+    def theme(self) -> Theme:
+        """The theme in use."""
+        return self._theme
+
+    def set_session(self, session: Session, *, keep_selection: bool = False) -> None:
+        """Show another session; the selection survives only while its inputs stay the same (more files of a job)."""
+        self._session = session
+        if not keep_selection:
+            self._selection = EMPTY
+        self.session_changed.emit(session)
+        if not keep_selection:
+            self.selection_changed.emit(self._selection)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self._theme = theme
+        self.theme_changed.emit(theme)
+
+    def select(self, selection: Selection) -> None:
+        """Change the selection."""
+        if selection != self._selection:
+            self._selection = selection
+            self.selection_changed.emit(selection)
+
+    def set_window(self, window: TimeRange) -> None:
+        """Called by the timeline when the visible range moved."""
+        if window != self._window:
+            self._window = window
+            self.window_changed.emit(window)
+
+    def jump(self, target: Jump) -> None:
+        """Select what a row points at and bring it into view."""
+        group = self._selection.group
+        if isinstance(target, SliceRef):
+            self.select(
+                Selection(slice=target, range=self._selection.range, group=self._session.group_of(target.input).id)
+            )
+        elif isinstance(target, GapRef):
+            self.select(
+                Selection(gap=target, range=self._selection.range, group=self._session.group_of(target.input).id)
+            )
+        elif isinstance(target, TimeRange):
+            self.select(Selection(range=target, group=group))
+        else:
+            return
+        self.reveal_requested.emit(target)

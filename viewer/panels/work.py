@@ -1,0 +1,92 @@
+"""Background work for the window: a thread pool where, per key, the newest request wins."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from viewer.base.errors import Cancelled
+from viewer.base.work import CancelToken
+
+log = logging.getLogger(__name__)
+
+Job = Callable[[CancelToken], Any]
+
+
+class WorkRunner(QObject):
+    """Runs jobs off the GUI thread and delivers results on it.
+
+    A request with the key of an earlier one cancels that one: its result is dropped even when it was already computed.
+    Errors reach ``failed`` of the request; nothing is swallowed.
+
+    Signals:
+        busy_changed(int): number of jobs that run or wait.
+    """
+
+    busy_changed = Signal(int)
+    _finished = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._pool = ThreadPoolExecutor(max_workers=max(2, (os.cpu_count() or 2)), thread_name_prefix="rankscope")
+        self._latest: dict[str, CancelToken] = {}
+        self._pending = 0
+        self._finished.connect(self._deliver)
+
+    def submit(
+        self,
+        key: str,
+        job: Job,
+        done: Callable[[Any], None],
+        failed: Callable[[Exception], None] | None = None,
+    ) -> CancelToken:
+        """Run ``job(cancel)`` in the pool, then ``done(result)`` or ``failed(error)`` on the GUI thread."""
+        self.cancel(key)
+        token = CancelToken()
+        self._latest[key] = token
+        self._pending += 1
+        self.busy_changed.emit(self._pending)
+        future = self._pool.submit(job, token)
+        future.add_done_callback(lambda f: self._finished.emit((key, token, f, done, failed)))
+        return token
+
+    def cancel(self, key: str) -> None:
+        """Cancel the running request of that key, if any."""
+        token = self._latest.pop(key, None)
+        if token is not None:
+            token.cancel()
+
+    @property
+    def pending(self) -> int:
+        """Jobs that run or wait."""
+        return self._pending
+
+    @Slot(object)
+    def _deliver(self, packed: tuple[str, CancelToken, Future[Any], Callable[[Any], None], Any]) -> None:
+        key, token, future, done, failed = packed
+        self._pending -= 1
+        self.busy_changed.emit(self._pending)
+        if self._latest.get(key) is token:
+            del self._latest[key]
+        if token.cancelled or future.cancelled():
+            return
+        error = future.exception()
+        if error is None:
+            done(future.result())
+        elif not isinstance(error, Cancelled) and isinstance(error, Exception):
+            if failed is None:
+                log.error("work %r failed", key, exc_info=error)
+                raise error
+            failed(error)
+
+    def shutdown(self) -> None:
+        """Cancel everything and wait for the threads; no result is delivered afterwards."""
+        for token in self._latest.values():
+            token.cancel()
+        self._latest.clear()
+        self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,278 @@
+"""From raw columns to tables: lanes, nesting, sorting, rows.
+
+Lanes are numbered by (kind, order of first appearance), so each kind is a contiguous run. GPU work lies on lanes of its
+own, apart from the annotations and waits that share its stream number: overlap on a STREAM lane is real overlap.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.ids import ABSENT, TEXT_ID, LaneKind, Role
+from viewer.jit.lanes import number_keys
+from viewer.jit.layout import nest, pack
+from viewer.store.raw import RawTrace
+from viewer.store.rules import COLLECTIVE_METADATA, RuleTable
+
+Tables = dict[str, dict[str, Any]]
+"""Table name -> column name -> numpy array, or list of str for text columns."""
+
+SYNC_ROW_SHIFT = 1_000_000
+"""Kineto since April 2026 puts "Stream Sync" rows on tid = stream + 1,000,000."""
+
+_TRAILING_INT = re.compile(r"(-?\d+)\s*\Z")
+
+
+def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
+    """Build every table of viewer.store.schema from raw columns.
+
+    Args:
+        raw: the columns in file order; not changed.
+        rules: roles of categories and classes of GPU work.
+
+    Returns:
+        Columns per table, ready for viewer.store.files.write_tables.
+    """
+    s = raw.slices
+    n = len(s.start_ns)
+    strings = raw.strings
+    kind = _lane_kinds(raw, rules)
+    keys, device, stream = _lane_keys(raw, kind)
+    lane = np.empty(n, np.int32)
+    first = number_keys(keys, lane)
+    lane_kind = kind[first]
+    order = np.argsort(lane_kind, kind="stable")
+    rank_of = np.empty(len(order), np.int32)
+    rank_of[order] = np.arange(len(order), dtype=np.int32)
+    lane = rank_of[lane] if n else lane
+    first, lane_kind = first[order], lane_kind[order]
+
+    # Time order per lane: longer first at equal starts, then file order (lexsort is stable).
+    by_time = np.lexsort((-s.dur_ns, s.start_ns, lane))
+    lane_t, start_t = lane[by_time], s.start_ns[by_time]
+    end_t = start_t + s.dur_ns[by_time]
+    depth_t = np.zeros(n, np.int32)
+    parent_t = np.full(n, -1, np.int64)
+    for k in LaneKind:
+        lanes_of_kind = np.flatnonzero(lane_kind == k)
+        if not len(lanes_of_kind):
+            continue
+        a = int(np.searchsorted(lane_t, lanes_of_kind[0], "left"))
+        b = int(np.searchsorted(lane_t, lanes_of_kind[-1], "right"))
+        if k in (LaneKind.STREAM, LaneKind.ASYNC):
+            pack(lane_t[a:b], start_t[a:b], end_t[a:b], depth_t[a:b])
+        else:
+            nest(lane_t[a:b], start_t[a:b], end_t[a:b], depth_t[a:b], parent_t[a:b])
+            inside = parent_t[a:b] >= 0
+            parent_t[a:b][inside] += a
+
+    levels = int(depth_t.max()) + 1 if n else 1
+    row_key = lane_t.astype(np.int64) * levels + depth_t
+    by_row = np.argsort(row_key, kind="stable")
+    final = by_time[by_row]
+    place = np.empty(n, np.int32)
+    place[by_row] = np.arange(n, dtype=np.int32)
+    parent_sorted = parent_t[by_row]
+    parent = np.full(n, -1, np.int32)
+    inside = parent_sorted >= 0
+    parent[inside] = place[parent_sorted[inside]]
+    new_index = np.empty(n, np.int64)
+    new_index[final] = np.arange(n, dtype=np.int64)
+
+    keys_present, begin = np.unique(row_key[by_row], return_index=True)
+    end = np.append(begin[1:], n).astype(np.int64)
+    row_lane = (keys_present // levels).astype(np.int32)
+    lane_ids = np.arange(len(lane_kind))
+    tables: Tables = {
+        "slices": {
+            "start_ns": s.start_ns[final],
+            "dur_ns": s.dur_ns[final],
+            "name": s.name[final],
+            "cat": s.cat[final],
+            "paint": _paints(raw, rules)[final],
+            "parent": parent,
+            "corr": s.corr[final],
+            "ext": s.ext[final],
+            "args_off": s.args_off[final],
+            "args_len": s.args_len[final],
+        },
+        "rows": {
+            "lane": row_lane,
+            "depth": (keys_present % levels).astype(np.int32),
+            "begin": begin.astype(np.int64),
+            "end": end if n else np.empty(0, np.int64),
+        },
+        "lanes": {
+            "kind": lane_kind.astype(np.uint8),
+            "pid": [_id_text(v, strings) for v in s.pid[first]],
+            "tid": [_id_text(v, strings) for v in s.tid[first]],
+            "device": device[first],
+            "stream": stream[first],
+            "process_name": [raw.process_names.get(int(p), "") for p in s.pid[first]],
+            "thread_name": [
+                raw.thread_names.get((int(p), int(t)), "") for p, t in zip(s.pid[first], s.tid[first], strict=True)
+            ],
+            "sort": np.array(
+                [
+                    raw.thread_sort.get((int(p), int(t)), ABSENT)
+                    for p, t in zip(s.pid[first], s.tid[first], strict=True)
+                ],
+                np.int64,
+            ),
+            "row_begin": np.searchsorted(row_lane, lane_ids, "left").astype(np.int64),
+            "row_end": np.searchsorted(row_lane, lane_ids, "right").astype(np.int64),
+        },
+        "strings": {"text": strings},
+    }
+    tables["collectives"] = _collectives(raw, new_index)
+    tables["marks"] = _marks(raw)
+    tables["counters"] = _counters(raw)
+    tables["flows"] = _flows(raw, lane, kind, place, by_time, lane_t, start_t, end_t, depth_t, parent_t)
+    return tables
+
+
+def _id_text(value: int, strings: list[str]) -> str:
+    value = int(value)
+    return strings[value & ~TEXT_ID] if value >= TEXT_ID else str(value)
+
+
+def _lane_kinds(raw: RawTrace, rules: RuleTable) -> NDArray[np.int64]:
+    s = raw.slices
+    roles = np.full(len(raw.strings) + 1, Role.OTHER, np.int64)  # the last entry serves cat = -1
+    for cat in np.unique(s.cat):
+        if cat >= 0:
+            roles[cat] = rules.role(raw.strings[cat])
+    role = roles[s.cat]
+    kind = np.full(len(role), LaneKind.THREAD, np.int64)
+    kind[(s.pid >= TEXT_ID)] = LaneKind.OTHER
+    kind[(role == Role.GPU_MARK) | (role == Role.SYNC)] = LaneKind.STREAM_MARKS
+    kind[role == Role.GPU_WORK] = LaneKind.STREAM
+    kind[s.is_async] = LaneKind.ASYNC
+    return kind
+
+
+def _lane_keys(raw: RawTrace, kind: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+    """Keys int64[n, 5] (kind, pid, tid, device, stream); device and stream are ABSENT on CPU lanes."""
+    s = raw.slices
+    on_gpu = (kind == LaneKind.STREAM) | (kind == LaneKind.STREAM_MARKS)
+    device = np.where(on_gpu, np.where(s.device == ABSENT, _numbers(s.pid, raw.strings), s.device), ABSENT)
+    stream = np.where(on_gpu, np.where(s.stream == ABSENT, _numbers(s.tid, raw.strings), s.stream), ABSENT)
+    shifted = on_gpu & (stream >= SYNC_ROW_SHIFT) & (stream < 2 * SYNC_ROW_SHIFT)
+    stream[shifted] -= SYNC_ROW_SHIFT
+    keys = np.empty((len(kind), 5), np.int64)
+    keys[:, 0] = kind
+    keys[:, 1] = np.where(on_gpu, 0, s.pid)
+    keys[:, 2] = np.where(on_gpu, 0, s.tid)
+    keys[:, 3] = device
+    keys[:, 4] = stream
+    return keys, device, stream
+
+
+def _numbers(ids: NDArray[np.int64], strings: list[str]) -> NDArray[np.int64]:
+    """The number that an id states: itself, or the trailing one of a text ("stream 7"), else ABSENT."""
+    out = ids.copy()
+    for value in np.unique(ids[ids >= TEXT_ID]):
+        match = _TRAILING_INT.search(strings[int(value) & ~TEXT_ID])
+        number = int(match[1]) if match else ABSENT
+        out[ids == value] = number if abs(number) < TEXT_ID else ABSENT
+    return out
+
+
+def _paints(raw: RawTrace, rules: RuleTable) -> NDArray[np.uint8]:
+    s = raw.slices
+    pair = (s.cat.astype(np.int64) << 32) | (s.name.astype(np.int64) & 0xFFFFFFFF)
+    distinct, inverse = np.unique(pair, return_inverse=True)
+    text = [*raw.strings, ""]  # index -1: no name, no category
+    paints = np.array(
+        [rules.paint(text[int(p) >> 32], text[int(np.int32(p & 0xFFFFFFFF))]) for p in distinct], np.uint8
+    )
+    out = paints[inverse] if len(distinct) else np.empty(0, np.uint8)
+    if raw.collectives is not None and len(raw.collectives.slice):
+        rows = raw.collectives.slice
+        gpu = np.array([rules.role(text[c]) == Role.GPU_WORK for c in s.cat[rows]], np.bool_)
+        out[rows[gpu]] = COLLECTIVE_METADATA.paint
+    return out
+
+
+def _collectives(raw: RawTrace, new_index: NDArray[np.int64]) -> dict[str, Any]:
+    c = raw.collectives
+    if c is None:
+        return {}
+    order = np.argsort(new_index[c.slice], kind="stable")
+    out = {name: getattr(c, name)[order] for name in c.__slots__}
+    out["slice"] = new_index[c.slice][order]
+    return out
+
+
+def _marks(raw: RawTrace) -> dict[str, Any]:
+    m = raw.marks
+    if m is None:
+        return {}
+    o = np.argsort(m.time_ns, kind="stable")
+    return {
+        "time_ns": m.time_ns[o],
+        "phase": m.phase[o],
+        "lane_pid": [_id_text(v, raw.strings) for v in m.pid[o]],
+        "lane_tid": [_id_text(v, raw.strings) for v in m.tid[o]],
+        "name": m.name[o],
+        "cat": m.cat[o],
+        "args_off": m.args_off[o],
+        "args_len": m.args_len[o],
+    }
+
+
+def _counters(raw: RawTrace) -> dict[str, Any]:
+    c = raw.counters
+    if c is None:
+        return {}
+    o = np.argsort(c.time_ns, kind="stable")
+    return {
+        "time_ns": c.time_ns[o],
+        "pid": [_id_text(v, raw.strings) for v in c.pid[o]],
+        "name": c.name[o],
+        "series": c.series[o],
+        "value": c.value[o],
+    }
+
+
+def _flows(
+    raw: RawTrace,
+    lane: NDArray[np.int32],
+    kind: NDArray[np.int64],
+    place: NDArray[np.int32],
+    by_time: NDArray[np.int64],
+    lane_t: NDArray[np.int32],
+    start_t: NDArray[np.int64],
+    end_t: NDArray[np.int64],
+    depth_t: NDArray[np.int32],
+    parent_t: NDArray[np.int64],
+) -> dict[str, Any]:
+    """Flow ends by time, each bound to the deepest slice that encloses it on its (pid, tid)."""
+    f = raw.flows
+    if f is None:
+        return {}
+    s = raw.slices
+    lanes_of: dict[tuple[int, int], list[int]] = {}
+    pairs = np.stack([s.pid, s.tid, lane.astype(np.int64)], axis=1)
+    for p, t, number in np.unique(pairs, axis=0) if len(pairs) else ():
+        lanes_of.setdefault((int(p), int(t)), []).append(int(number))
+    bound = np.full(len(f.time_ns), ABSENT, np.int64)
+    ends = np.stack([f.pid, f.tid], axis=1)
+    for p, t in np.unique(ends, axis=0) if len(ends) else ():
+        here = np.flatnonzero((f.pid == p) & (f.tid == t))
+        for number in sorted(lanes_of.get((int(p), int(t)), ()), reverse=True):
+            a = int(np.searchsorted(lane_t, number, "left"))
+            b = int(np.searchsorted(lane_t, number, "right"))
+            at = a + np.searchsorted(start_t[a:b], f.time_ns[here], "right") - 1
+            for end_index, candidate in zip(here, at, strict=True):
+                j = int(candidate)
+                while j >= a and end_t[j] < f.time_ns[end_index]:
+                    j = int(parent_t[j]) if parent_t[j] >= 0 else -1
+                if j >= a:
+                    bound[end_index] = place[j]
+    o = np.argsort(f.time_ns, kind="stable")
+    return {"time_ns": f.time_ns[o], "phase": f.phase[o], "id": f.id[o], "cat": f.cat[o], "slice": bound[o]}

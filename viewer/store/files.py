@@ -1,0 +1,78 @@
+"""Tables as memory-mapped Arrow IPC files in one folder, and back to numpy without a copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from viewer.store.assemble import Tables
+from viewer.store.meta import TraceMeta
+from viewer.store.schema import TABLES, Table
+
+
+def write_tables(folder: Path, tables: Tables) -> None:
+    """Write every table of the schema into ``folder``; a table that is missing or empty gets no rows."""
+    for table in TABLES:
+        with pa.OSFile(str(folder / f"{table.name}.arrow"), "wb") as sink:
+            batch = _batch(table, tables.get(table.name) or {})
+            with pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_batch(batch)
+
+
+def _batch(table: Table, columns: dict[str, Any]) -> pa.RecordBatch:
+    arrays = []
+    for column in table.columns:
+        values = columns.get(column.name)
+        arrays.append(pa.array([] if values is None else values, column.type))
+    return pa.record_batch(arrays, schema=table.schema)
+
+
+def write_meta(folder: Path, meta: TraceMeta) -> None:
+    """Write meta.json; written last, its presence marks the folder as complete."""
+    (folder / "meta.json").write_bytes(msgspec.json.format(msgspec.json.encode(meta), indent=1))
+
+
+def read_meta(folder: Path) -> TraceMeta:
+    """Read meta.json; raises OSError or msgspec.DecodeError on a damaged folder."""
+    return msgspec.json.decode((folder / "meta.json").read_bytes(), type=TraceMeta)
+
+
+class Columns:
+    """Columns of one mapped table as attributes: numpy views on the file (read-only), or Arrow arrays for text."""
+
+    def __init__(self, table: Table, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        self.length: int = batch.num_rows
+        for i, column in enumerate(table.columns):
+            array = batch.column(i)
+            if pa.types.is_large_string(column.type):
+                setattr(self, column.name, array)
+            else:
+                setattr(self, column.name, array.to_numpy(zero_copy_only=True))
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+def open_table(folder: Path, table: Table) -> Columns:
+    """Map one table. Raises OSError or pa.ArrowInvalid when the file is missing, damaged or of another schema."""
+    source = pa.memory_map(str(folder / f"{table.name}.arrow"), "r")
+    reader = pa.ipc.open_file(source)
+    if not reader.schema.equals(table.schema):
+        raise pa.ArrowInvalid(f"{table.name}.arrow has another schema")
+    return Columns(table, reader.get_batch(0))
+
+
+def columns_in_memory(table: Table, columns: dict[str, Any]) -> Columns:
+    """The same as :func:`open_table` for columns that were never written (tests, read-only homes)."""
+    return Columns(
+        table,
+        _batch(table, {k: np.ascontiguousarray(v) if isinstance(v, np.ndarray) else v for k, v in columns.items()}),
+    )

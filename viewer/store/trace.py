@@ -1,0 +1,162 @@
+"""One opened source: its mapped tables, its meta, its strings, and its args on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from viewer.base.ids import ABSENT, LaneKind
+from viewer.store.args import ArgsText
+from viewer.store.assemble import Tables
+from viewer.store.files import Columns, columns_in_memory, open_table, read_meta
+from viewer.store.meta import TraceMeta
+from viewer.store.schema import TABLES
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One lane of a source. ``device`` and ``stream`` are None on CPU lanes; rows are [row_begin, row_end)."""
+
+    id: int
+    kind: LaneKind
+    pid: str
+    tid: str
+    device: int | None
+    stream: int | None
+    process_name: str
+    thread_name: str
+    sort: int | None
+    row_begin: int
+    row_end: int
+
+
+class Trace:
+    """Tables of one source. Read-only and safe to share between threads.
+
+    Attributes ``slices``, ``rows``, ``marks``, ``flows``, ``counters``, ``collectives`` are
+    :class:`viewer.store.files.Columns` with the columns of viewer.store.schema as numpy arrays.
+    """
+
+    def __init__(self, meta: TraceMeta, tables: dict[str, Columns], args: ArgsText) -> None:
+        self.meta = meta
+        self.slices = tables["slices"]
+        self.rows = tables["rows"]
+        self.marks = tables["marks"]
+        self.flows = tables["flows"]
+        self.counters = tables["counters"]
+        self.collectives = tables["collectives"]
+        self._lanes = tables["lanes"]
+        self._strings: pa.LargeStringArray = tables["strings"].text
+        self._args = args
+        self._memo: dict[Hashable, Any] = {}
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(cls, folder: Path) -> Trace:
+        """Map the tables of a complete trace folder. Raises OSError, pa.ArrowInvalid or msgspec.DecodeError."""
+        meta = read_meta(folder)
+        return cls(meta, {t.name: open_table(folder, t) for t in TABLES}, ArgsText.open(folder, meta))
+
+    @classmethod
+    def in_memory(cls, meta: TraceMeta, tables: Tables, args: ArgsText | None = None) -> Trace:
+        """A trace from tables that were never written."""
+        return cls(
+            meta,
+            {t.name: columns_in_memory(t, tables.get(t.name) or {}) for t in TABLES},
+            args or ArgsText.none(),
+        )
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    @cached_property
+    def lanes(self) -> tuple[Lane, ...]:
+        """Lanes by id."""
+        c = self._lanes
+
+        def number(value: Any) -> int | None:
+            return None if value == ABSENT else int(value)
+
+        return tuple(
+            Lane(
+                i,
+                LaneKind(int(c.kind[i])),
+                c.pid[i].as_py(),
+                c.tid[i].as_py(),
+                number(c.device[i]),
+                number(c.stream[i]),
+                c.process_name[i].as_py(),
+                c.thread_name[i].as_py(),
+                number(c.sort[i]),
+                int(c.row_begin[i]),
+                int(c.row_end[i]),
+            )
+            for i in range(len(c))
+        )
+
+    def text(self, string: int) -> str:
+        """A name or category by its index; "" for -1."""
+        return self._strings[int(string)].as_py() if string >= 0 else ""
+
+    @property
+    def strings(self) -> pa.LargeStringArray:
+        """All distinct names and categories."""
+        return self._strings
+
+    def name(self, index: int) -> str:
+        """Name of a slice."""
+        return self.text(self.slices.name[index])
+
+    def cat(self, index: int) -> str:
+        """Category of a slice as written."""
+        return self.text(self.slices.cat[index])
+
+    def row_of(self, index: int) -> int:
+        """The row of ``rows`` that holds a slice."""
+        return int(np.searchsorted(self.rows.begin, index, "right")) - 1
+
+    def lane_of(self, index: int) -> Lane:
+        """The lane that holds a slice."""
+        return self.lanes[int(self.rows.lane[self.row_of(index)])]
+
+    def args(self, index: int) -> dict[str, Any]:
+        """Parsed args of a slice; {} when it has none. Never raises for bad text: see ``ArgsText``."""
+        return self._args.parse(int(self.slices.args_off[index]), int(self.slices.args_len[index]))
+
+    def mark_args(self, index: int) -> dict[str, Any]:
+        """Parsed args of a row of ``marks``."""
+        return self._args.parse(int(self.marks.args_off[index]), int(self.marks.args_len[index]))
+
+    @property
+    def args_problem(self) -> str:
+        """One sentence when the args text is out of reach (source moved or changed), else ""."""
+        return self._args.problem
+
+    def window_rows(self, row: int, start_ns: int, end_ns: int) -> tuple[int, int]:
+        """Slices [a, b) of one row that touch [start_ns, end_ns) of raw time (two binary searches)."""
+        begin, end = int(self.rows.begin[row]), int(self.rows.end[row])
+        starts: NDArray[np.int64] = self.slices.start_ns[begin:end]
+        b = begin + int(np.searchsorted(starts, end_ns, "left"))
+        a = begin + int(np.searchsorted(starts, start_ns, "right"))
+        # The row is disjoint: only the slice before the first start can still be open at start_ns.
+        while a > begin and int(self.slices.start_ns[a - 1] + self.slices.dur_ns[a - 1]) > start_ns:
+            a -= 1
+        return a, b
+
+    def memo(self, key: Hashable, build: Callable[[], T]) -> T:
+        """A value derived from this trace alone, built once (thread-safe)."""
+        with self._lock:
+            if key not in self._memo:
+                self._memo[key] = build()
+            value: T = self._memo[key]
+            return value
