@@ -131,7 +131,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
     tables["collectives"] = _collectives(raw, new_index)
     tables["marks"] = _marks(raw)
     tables["counters"] = _counters(raw)
-    tables["flows"] = _flows(raw, lane, kind, place, by_time, lane_t, start_t, end_t, depth_t, parent_t)
+    tables["flows"] = _flows(raw, lane, place, lane_t, start_t, end_t, parent_t)
     return tables
 
 
@@ -242,13 +242,10 @@ def _counters(raw: RawTrace) -> dict[str, Any]:
 def _flows(
     raw: RawTrace,
     lane: NDArray[np.int32],
-    kind: NDArray[np.int64],
     place: NDArray[np.int32],
-    by_time: NDArray[np.int64],
     lane_t: NDArray[np.int32],
     start_t: NDArray[np.int64],
     end_t: NDArray[np.int64],
-    depth_t: NDArray[np.int32],
     parent_t: NDArray[np.int64],
 ) -> dict[str, Any]:
     """Flow ends by time, each bound to the deepest slice that encloses it on its (pid, tid)."""
