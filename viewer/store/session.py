@@ -58,7 +58,7 @@ class Input:
 
     @property
     def label(self) -> str:
-        """ "rank 3", or the file name when the rank is unknown."""
+        """Text for people: the rank, or the file name when the rank is unknown."""
         return f"rank {self.rank}" if self.rank is not None else self.path.name
 
     def extent(self) -> TimeRange | None:

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from viewer.base.units import format_bytes, format_count, format_rate, format_share
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(None, "–"), (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 * 2**30, "5 GiB"), (3 * 2**40, "3 TiB")],
+)
+def test_sizes_are_binary(n: int | None, text: str) -> None:
+    assert format_bytes(n) == text
+
+
+@pytest.mark.parametrize(("rate", "text"), [(0, "0 B/s"), (999, "999 B/s"), (2.5e9, "2.5 GB/s"), (3e12, "3 TB/s")])
+def test_rates_are_decimal(rate: float, text: str) -> None:
+    assert format_rate(rate) == text
+
+
+def test_share_of_nothing_is_no_number() -> None:
+    assert format_share(1, 0) == "–"
+    assert format_share(1, 8) == "12.5 %"
+
+
+def test_counts_are_grouped() -> None:
+    assert format_count(1234567) == "1,234,567"

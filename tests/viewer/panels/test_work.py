@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from viewer.base.errors import Cancelled
+from viewer.base.work import CancelToken
+from viewer.panels.work import WorkRunner
+
+
+@pytest.fixture()
+def runner(qtbot: QtBot) -> Iterator[WorkRunner]:
+    r = WorkRunner()
+    yield r
+    r.shutdown()
+
+
+def test_a_result_arrives_on_the_gui_thread(runner: WorkRunner, qtbot: QtBot) -> None:
+    got: list[tuple[int, bool]] = []
+    here = threading.get_ident()
+    runner.submit("a", lambda _: 42, lambda r: got.append((r, threading.get_ident() == here)))
+    qtbot.waitUntil(lambda: got == [(42, True)])
+    assert runner.pending == 0
+
+
+def test_the_newest_request_of_a_key_wins(runner: WorkRunner, qtbot: QtBot) -> None:
+    gate = threading.Event()
+    got: list[str] = []
+
+    def slow(cancel: CancelToken) -> str:
+        gate.wait(10)
+        return "old"
+
+    first = runner.submit("a", slow, got.append)
+    runner.submit("a", lambda _: "new", got.append)
+    runner.submit("b", lambda _: "other key", got.append)
+    assert first.cancelled
+    gate.set()
+    qtbot.waitUntil(lambda: runner.pending == 0)
+    assert sorted(got) == ["new", "other key"]
+
+
+def test_a_failure_reaches_its_handler(runner: WorkRunner, qtbot: QtBot) -> None:
+    errors: list[Exception] = []
+
+    def bad(_: CancelToken) -> None:
+        raise ValueError("no")
+
+    runner.submit("a", bad, lambda _: None, errors.append)
+    qtbot.waitUntil(lambda: len(errors) == 1)
+    assert isinstance(errors[0], ValueError)
+
+
+def test_cancelled_work_reports_nothing(runner: WorkRunner, qtbot: QtBot) -> None:
+    got: list[object] = []
+
+    def stopped(_: CancelToken) -> None:
+        raise Cancelled("stop")
+
+    runner.submit("a", stopped, got.append, got.append)
+    qtbot.waitUntil(lambda: runner.pending == 0)
+    assert got == []
+
+
+def test_busy_counts_jobs(runner: WorkRunner, qtbot: QtBot) -> None:
+    counts: list[int] = []
+    runner.busy_changed.connect(counts.append)
+    runner.submit("a", lambda _: 1, lambda _: None)
+    qtbot.waitUntil(lambda: counts == [1, 0])
+    assert counts == [1, 0]
