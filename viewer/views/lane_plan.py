@@ -1,0 +1,107 @@
+"""Which sampled line each pixel row of the canvas shows: the vertical half of a frame.
+
+It depends on scroll position and size alone, so panning and zooming in time reuse it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.frames import LaneRow, PlacedRow, Placement
+from viewer.base.ids import LaneKind
+from viewer.store.session import Session
+from viewer.views.lane_tree import HEADER_PAD, LANE_PAD, is_collapsed
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """Rows of one input that are in sight: row r of its tables goes to a line. int64[q] each."""
+
+    rows: NDArray[np.int64]
+    lines: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sampled line: its place in logical px from the top of the content. ``lane`` is None for a summary strip."""
+
+    y: int
+    height: int
+    lane: LaneRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Pixel rows of a canvas in device pixels; see viewer.jit.raster.compose for the arrays."""
+
+    lines: tuple[Line, ...]
+    line_of: NDArray[np.int32]
+    ground_of: NDArray[np.uint8]
+    under_of: NDArray[np.uint8]
+    sources: dict[int, SourceRows]
+
+
+def plan(session: Session, placement: Placement, top: int, height: int, dpr: float) -> Plan:
+    """Plan the rows that show between ``top`` and ``top + height`` (logical px of the content)."""
+    tall = max(1, round(height * dpr))
+    line_of = np.full(tall, -1, np.int32)
+    ground_of = np.zeros(tall, np.uint8)
+    under_of = np.zeros(tall, np.uint8)
+    lines: list[Line] = []
+    rows: dict[int, list[int]] = {}
+    targets: dict[int, list[int]] = {}
+    hair = max(1, round(dpr))
+
+    def device(y: int) -> int:
+        return min(max(round((y - top) * dpr), 0), tall)
+
+    def add_line(y: int, sub: int, lane: LaneRow | None, members: list[tuple[int, int]]) -> None:
+        ya, yb = device(y), device(y + sub)
+        if sub >= 6 and lane is not None and yb < tall:
+            yb = max(yb - hair, ya)  # sub-rows stay apart
+        if ya >= yb:
+            return
+        line_of[ya:yb] = len(lines)
+        under_of[max(ya, yb - (2 if sub >= 8 else 1) * hair) : yb] = 1
+        for source, row in members:
+            rows.setdefault(source, []).append(row)
+            targets.setdefault(source, []).append(len(lines))
+        lines.append(Line(y, sub, lane))
+
+    for index, placed in enumerate(placement.rows):
+        if placed.y + placed.height <= top or placed.y >= top + height:
+            continue
+        ground_of[device(placed.y) : device(placed.y + placed.height)] = 2 if placed.lane is None else index & 1
+        if placed.lane is None:
+            if is_collapsed(placement, index):
+                add_line(placed.y + HEADER_PAD, placed.row_height, None, summary_rows(session, placed))
+            continue
+        for depth in range(placed.lane.sub_rows):
+            y = placed.y + LANE_PAD + depth * placed.row_height
+            if y + placed.row_height > top and y < top + height:
+                add_line(y, placed.row_height, placed.lane, rows_at(session, placed.lane, depth))
+    sources = {
+        source: SourceRows(np.array(rows[source], np.int64), np.array(targets[source], np.int64)) for source in rows
+    }
+    return Plan(tuple(lines), line_of, ground_of, under_of, sources)
+
+
+def rows_at(session: Session, lane: LaneRow, depth: int) -> list[tuple[int, int]]:
+    """(input, row of its ``rows`` table) of every part of a lane that is that deep."""
+    out = []
+    for source, lane_id in lane.parts:
+        part = session.inputs[source].trace.lanes[lane_id]
+        if part.row_begin + depth < part.row_end:
+            out.append((source, part.row_begin + depth))
+    return out
+
+
+def summary_rows(session: Session, header: PlacedRow) -> list[tuple[int, int]]:
+    """(input, row) of all GPU work of a group; of everything else at depth 0 when it has none."""
+    lanes = [lane for lane in header.group.lanes if lane.kind is LaneKind.STREAM]
+    if lanes:
+        return [pair for lane in lanes for depth in range(lane.sub_rows) for pair in rows_at(session, lane, depth)]
+    return [pair for lane in header.group.lanes for pair in rows_at(session, lane, 0)]

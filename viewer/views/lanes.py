@@ -1,0 +1,345 @@
+"""The timeline as a view model: which lanes there are, where they lie, their pixels, and what lies under a point.
+
+The painter turns (session, placement, theme) and a window into an image and boxes; it knows no widget. Times that come
+in and go out are session time; each input's raw clock is used inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.frames import Arrow, Box, Hit, LaneFrame, Placement
+from viewer.base.ids import Paint
+from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.base.theme import Theme
+from viewer.jit.raster import compose, find_wide, mark, sample
+from viewer.store.session import Session
+from viewer.views import lane_hit
+from viewer.views.lane_arrows import find_arrows
+from viewer.views.lane_lod import LodStore
+from viewer.views.lane_plan import Line, Plan, SourceRows, plan, summary_rows
+from viewer.views.lane_tree import LANE_PAD, RowHeight, build_tree, default_row_height, full_row_height, place, shrinks
+from viewer.views.palette import palette, rgb
+
+__all__ = [
+    "LANE_PAD",
+    "LanePainter",
+    "LodStore",
+    "RowHeight",
+    "build_tree",
+    "default_row_height",
+    "full_row_height",
+    "place",
+    "shrinks",
+]
+
+LABEL_MIN_PX: Final = 34
+"""Slices at least this wide are named."""
+LABEL_MIN_HEIGHT: Final = 11
+"""Sub-rows at least this tall have names."""
+MOST_BOXES: Final = 20_000
+EDGE_FROM_PX: Final = 5.0
+"""Slices at least this wide get a darker left border."""
+OVERHANG: Final = 4.0
+"""Boxes are cut this far outside the frame, so that their outlines stay outside."""
+
+_PAINTS: Final = tuple(Paint)
+
+
+class LanePainter:
+    """Pixels, boxes and hits of one placement of a session.
+
+    Args:
+        session: the job.
+        placement: from :func:`place` of its tree.
+        theme: colours.
+        lods: levels of detail built so far; without them everything is drawn slice by slice, only slower.
+    """
+
+    def __init__(self, session: Session, placement: Placement, theme: Theme, lods: LodStore | None = None) -> None:
+        self.session = session
+        self.placement = placement
+        self._lods = lods if lods is not None else LodStore()
+        self._plans: dict[tuple[int, int, float], Plan] = {}
+        self._picked: dict[int, NDArray[np.int64]] = {}
+        self._image = np.zeros((1, 1), np.uint32)
+        self._lines = np.zeros((4, 1, 1), np.uint8)
+        self._scratch = np.zeros((2, 1), np.float32)
+        self._row_of_lane = {
+            part: row for row in placement.rows if row.lane is not None for part in row.lane.parts
+        }  # (input, lane id) -> placed row
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours."""
+        self.theme = theme
+        self._palette = palette(theme)
+        r, g, b = rgb(theme["accent"])
+        self._mark_color = np.uint32(0xFF000000 | r << 16 | g << 8 | b)
+
+    def emphasise(self, picked: dict[int, NDArray[np.int64]]) -> None:
+        """Underline slices: ascending rows of ``slices`` per input; {} for none. See ``lane_hit.same_name``."""
+        self._picked = picked
+
+    def frame(
+        self,
+        window: TimeRange,
+        width: int,
+        top: int,
+        height: int,
+        dpr: float = 1.0,
+        *,
+        grid: Sequence[float] = (),
+        labels: bool = True,
+    ) -> LaneFrame:
+        """Draw what shows between ``top`` and ``top + height`` of the content.
+
+        Args:
+            window: session time, at least 1 ns; spread over the whole width.
+            width: logical px.
+            top: logical px of the content that lies at the frame's upper border.
+            height: logical px.
+            dpr: device pixels per logical px.
+            grid: x (logical px) of thin lines on the background.
+            labels: whether to collect the boxes that are named.
+
+        Returns:
+            A frame whose image is reused by the next call.
+        """
+        wide, tall = max(1, round(width * dpr)), max(1, round(height * dpr))
+        current = self._plan(top, height, dpr)
+        if self._image.shape != (tall, wide):
+            self._image = np.zeros((tall, wide), np.uint32)
+        paint, cover, edge, marks = self._sample(current, window, wide, dpr)
+        compose(
+            self._image,
+            current.line_of,
+            current.ground_of,
+            current.under_of,
+            self._grounds(wide, grid, dpr),
+            self._palette.fills,
+            self._palette.edges,
+            max(1, round(dpr)),
+            self._mark_color,
+            paint,
+            cover,
+            edge,
+            marks,
+        )
+        boxes: list[Box] = []
+        if labels:
+            boxes = list(self._boxes(current, window, width, LABEL_MIN_PX, top, LABEL_MIN_HEIGHT))
+        return LaneFrame(self._image, dpr, window, top, boxes)
+
+    def boxes(self, window: TimeRange, width: int, min_px: float, top: int = 0, height: int | None = None) -> list[Box]:
+        """Slices that show for at least ``min_px`` logical px, at most 20,000.
+
+        ``y`` is relative to ``top``; by default the whole content is searched. Slices of summary strips are left out.
+        """
+        tall = self.placement.height - top if height is None else height
+        return list(self._boxes(self._plan(top, max(1, tall), 1.0), window, width, min_px, top, 0))
+
+    def hit(self, window: TimeRange, width: int, x: float, y_content: float) -> Hit | None:
+        """What lies under a point: the slice at x (or the nearest within 3 px), else a stream's gap, else the row.
+
+        None below the last row.
+        """
+        return lane_hit.hit(self.session, self.placement, window, width, x, y_content)
+
+    def locate(self, ref: SliceRef) -> tuple[TimeRange, str, int]:
+        """Session time, lane key and depth of a slice. KeyError when its lane is not placed (a collapsed group)."""
+        item = self.session.inputs[ref.input]
+        row = item.trace.row_of(ref.index)
+        lane = item.trace.lanes[int(item.trace.rows.lane[row])]
+        placed = self._row_of_lane.get((ref.input, lane.id))
+        if placed is None or placed.lane is None:
+            raise KeyError(f"the lane of slice {ref.index} of input {ref.input} is not placed")
+        return lane_hit.time_of(item, ref.index), placed.lane.key, int(item.trace.rows.depth[row])
+
+    def box_of(self, ref: SliceRef, window: TimeRange, width: int) -> Box | None:
+        """The box of one slice with y from the top of the content, at least 1 px wide; None outside the window.
+
+        A slice of a collapsed group lies on its summary strip.
+        """
+        return lane_hit.box_of(self.session, self.placement, ref, window, width)
+
+    def arrows(self, selection: Selection, most: int = 32) -> list[Arrow]:
+        """Arrows from a launch call to its GPU work, for a selected call or piece of GPU work; nearest first.
+
+        The first call on a trace joins its launches, so it belongs off the GUI thread.
+        """
+        return find_arrows(self.session, self._row_of_lane, selection, most)
+
+    def overview(self, extent: TimeRange, width: int, height: int, dpr: float = 1.0) -> NDArray[np.uint32]:
+        """GPU work of every group over ``extent``: one band per group, groups sharing bands when there are many.
+
+        Returns:
+            A fresh uint32[height * dpr, width * dpr] of 0xffRRGGBB.
+        """
+        wide, tall = max(1, round(width * dpr)), max(1, round(height * dpr))
+        groups = {row.group.id: row for row in self.placement.rows if row.lane is None}
+        bands = max(1, min(len(groups), tall // 2))
+        image = np.zeros((tall, wide), np.uint32)
+        rows: dict[int, list[int]] = {}
+        lines: dict[int, list[int]] = {}
+        for number, header in enumerate(groups.values()):
+            for source, row in summary_rows(self.session, header):
+                rows.setdefault(source, []).append(row)
+                lines.setdefault(source, []).append(number * bands // len(groups))
+        sources = {s: SourceRows(np.array(rows[s], np.int64), np.array(lines[s], np.int64)) for s in rows}
+        line_of = (np.arange(tall) * bands // tall).astype(np.int32)
+        ground = np.zeros(tall, np.uint8)
+        whole = Plan(tuple(Line(0, 0, None) for _ in range(bands)), line_of, ground, ground, sources)
+        paint, cover, edge, marks = self._sample_into(
+            whole, extent, np.zeros((4, bands, wide), np.uint8), np.zeros((2, wide), np.float32), np.inf, {}
+        )
+        compose(
+            image,
+            line_of,
+            ground,
+            ground,
+            self._grounds(wide, (), dpr),
+            self._palette.fills,
+            self._palette.edges,
+            1,
+            self._mark_color,
+            paint,
+            cover,
+            edge,
+            marks,
+        )
+        return image
+
+    def _plan(self, top: int, height: int, dpr: float) -> Plan:
+        key = (top, height, dpr)
+        found = self._plans.get(key)
+        if found is None:
+            if len(self._plans) >= 8:
+                self._plans.clear()
+            found = self._plans[key] = plan(self.session, self.placement, top, height, dpr)
+        return found
+
+    def _grounds(self, wide: int, grid: Sequence[float], dpr: float) -> NDArray[np.uint32]:
+        grounds = np.repeat(self._palette.grounds[:, None], wide, axis=1)
+        for x in grid:
+            at = round(x * dpr)
+            grounds[:, max(at, 0) : max(at + max(1, round(dpr)), 0)] = self._palette.grid[:, None]
+        return grounds
+
+    def _sample(
+        self, current: Plan, window: TimeRange, wide: int, dpr: float
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+        count = max(len(current.lines), 1)
+        if self._lines.shape[1] < count or self._lines.shape[2] != wide:
+            self._lines = np.zeros((4, count, wide), np.uint8)
+            self._scratch = np.zeros((2, wide), np.float32)
+        lines = self._lines[:, :count]
+        lines[1:].fill(0)
+        return self._sample_into(current, window, lines, self._scratch, EDGE_FROM_PX * dpr, self._picked)
+
+    def _sample_into(
+        self,
+        current: Plan,
+        window: TimeRange,
+        lines: NDArray[np.uint8],
+        scratch: NDArray[np.float32],
+        edge_from: float,
+        picked: dict[int, NDArray[np.int64]],
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+        for source, where in current.sources.items():
+            item = self.session.inputs[source]
+            trace = item.trace
+            lod = self._lods.get(trace)
+            t0 = item.clock.to_raw(window.start_ns)
+            sample(
+                trace.slices.start_ns,
+                trace.slices.dur_ns,
+                trace.slices.paint,
+                trace.rows.begin,
+                trace.rows.end,
+                where.rows,
+                where.lines,
+                lod.origin,
+                lod.shift,
+                lod.levels,
+                lod.bins,
+                lod.offset,
+                lod.paint,
+                lod.cover,
+                t0,
+                window.length_ns,
+                float(edge_from),
+                lines[0],
+                lines[1],
+                lines[2],
+                scratch[0],
+                scratch[1],
+            )
+            if source in picked:
+                mark(
+                    trace.slices.start_ns,
+                    trace.slices.dur_ns,
+                    trace.rows.begin,
+                    trace.rows.end,
+                    where.rows,
+                    where.lines,
+                    picked[source],
+                    t0,
+                    window.length_ns,
+                    lines[3],
+                )
+        return lines[0], lines[1], lines[2], lines[3]
+
+    def _boxes(
+        self, current: Plan, window: TimeRange, width: int, min_px: float, top: int, min_height: int
+    ) -> Iterator[Box]:
+        at_least = max(1, int(np.ceil(window.length_ns * min_px / width)))
+        scale = width / window.length_ns
+        which = np.empty(MOST_BOXES, np.int64)
+        found = np.empty(MOST_BOXES, np.int64)
+        left = MOST_BOXES
+        for source, where in current.sources.items():
+            lines = [current.lines[k] for k in where.lines.tolist()]
+            named = np.array([line.lane is not None and line.height >= min_height for line in lines], np.bool_)
+            if not named.any() or left <= 0:
+                continue
+            lines = [line for line, keep in zip(lines, named, strict=True) if keep]
+            item = self.session.inputs[source]
+            trace = item.trace
+            s = trace.slices
+            t0 = item.clock.to_raw(window.start_ns)
+            n = cast(
+                int,
+                find_wide(
+                    s.start_ns,
+                    s.dur_ns,
+                    trace.rows.begin,
+                    trace.rows.end,
+                    where.rows[named],
+                    t0,
+                    window.length_ns,
+                    at_least,
+                    which[:left],
+                    found[:left],
+                ),
+            )
+            left -= n
+            at = found[:n]
+            begin = np.maximum((s.start_ns[at] - t0) * scale, -OVERHANG)
+            end = np.minimum((s.start_ns[at] + s.dur_ns[at] - t0) * scale, width + OVERHANG)
+            names = self._lods.names(trace)
+            for q, i, x0, x1, name, paint in zip(
+                which[:n].tolist(),
+                at.tolist(),
+                begin.tolist(),
+                end.tolist(),
+                s.name[at].tolist(),
+                s.paint[at].tolist(),
+                strict=True,
+            ):
+                line = lines[q]
+                yield Box(x0, line.y - top, x1 - x0, line.height, names(name), _PAINTS[paint], SliceRef(source, i))
