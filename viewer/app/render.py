@@ -1,0 +1,145 @@
+"""``rankscope render``: the annotated picture of a job, without a screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewer.app.themes import load_theme
+from viewer.base.errors import UsageError
+from viewer.base.selection import EMPTY, Selection, TimeRange
+from viewer.base.time import format_duration
+from viewer.exporters.picture import VECTOR, check_size, picture_format, write_picture
+from viewer.store.session import Session
+from viewer.views.find_slice import longest_named
+from viewer.views.lane_tree import build_tree
+from viewer.views.notes import notes_from_specs
+from viewer.views.picture import PictureRequest, picture_scene
+from viewer.views.text import one_line
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QGuiApplication
+
+NO_FONT = (
+    "Qt finds no font on this machine, so the picture would have no text. Install one (Debian: apt install "
+    "fonts-dejavu-core) or set QT_QPA_FONTDIR to a folder of .ttf files."
+)
+_VECTOR_SCALE = 2.0
+"""The lane image inside a vector file has at least that many px per logical px (within its bound)."""
+
+_app: QGuiApplication | None = None
+
+
+def render_file(
+    session: Session,
+    output: Path,
+    *,
+    window: tuple[int, int] | None = None,
+    size: tuple[int, int] = (1600, 900),
+    scale: int = 1,
+    theme_name: str = "light",
+    notes: Sequence[str] = (),
+    select: str | None = None,
+    title: str | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Paint the picture of a job into a file.
+
+    Args:
+        session: the job.
+        output: the file; its suffix is the format.
+        window: ns after the session's origin; None for everything.
+        size: logical px.
+        scale: px per logical px (png).
+        theme_name: a shipped theme.
+        notes: ``--note`` texts, see :func:`viewer.views.notes.parse_note`.
+        select: the longest slice whose name contains this is marked; one that touches the window if there is one.
+        title: None for the name of the job's folder or file, "" for none.
+        tell: gets sentences for the person who called (what was selected).
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: anything of the above is wrong, or there is no font.
+        InputError: the file cannot be written.
+    """
+    kind = picture_format(output)
+    check_size(*size, scale, kind)
+    theme = load_theme(theme_name)
+    shown = window_of(session, window)
+    book = notes_from_specs(notes, session.origin_ns(), build_tree(session))
+    selection = EMPTY if select is None else _select(session, select, shown, tell)
+    ensure_application()
+
+    from widgets.picture_painter import encode, font_family, measure
+
+    if not font_family():
+        raise UsageError(NO_FONT)
+    request = PictureRequest(
+        window=shown,
+        width=size[0],
+        height=size[1],
+        theme=theme,
+        scale=max(float(scale), _VECTOR_SCALE) if kind in VECTOR else float(scale),
+        vector=kind in VECTOR,
+        title=job_title(session) if title is None else title,
+        selection=selection,
+        notes=book.notes,
+    )
+    return write_picture(picture_scene(session, request, measure), output, encode, font_family())
+
+
+def window_of(session: Session, window: tuple[int, int] | None) -> TimeRange:
+    """Session time of a window that counts from the origin; None for everything, with a margin. Raises UsageError."""
+    origin, extent = session.origin_ns(), session.extent()
+    if window is not None:
+        if window[1] <= window[0]:
+            raise UsageError("the window ends before it begins.")
+        return TimeRange(origin + window[0], origin + window[1])
+    if extent is None:
+        return TimeRange(origin, origin + 1_000_000)
+    margin = max(1, extent.length_ns // 100)
+    return TimeRange(extent.start_ns - margin, extent.end_ns + margin)
+
+
+def job_title(session: Session) -> str:
+    """The name of the job's only file, or of the folder that holds all of them."""
+    paths = [i.path.absolute() for i in session.inputs]
+    if not paths:
+        return ""
+    common = paths[0] if len(paths) == 1 else Path(os.path.commonpath([p.parent for p in paths]))
+    return one_line(common.name)
+
+
+def ensure_application() -> QGuiApplication:
+    """The running Qt application, or a new one that needs no display."""
+    global _app  # noqa: PLW0603  (Qt allows one; it has to outlive every picture)
+    from PySide6.QtGui import QGuiApplication
+
+    running = QGuiApplication.instance()
+    if isinstance(running, QGuiApplication):
+        return running
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    _app = QGuiApplication(["rankscope"])
+    return _app
+
+
+def _select(session: Session, part: str, window: TimeRange, tell: Callable[[str], None]) -> Selection:
+    if not part.strip():
+        raise UsageError("--select needs a part of a slice's name.")
+    found = longest_named(session, part, window)
+    where = ""
+    if found is None:
+        found, where = longest_named(session, part), " It lies outside the window."
+    if found is None:
+        raise UsageError(f"no slice has {part!r} in its name.")
+    item = session.inputs[found.input]
+    duration = format_duration(int(item.trace.slices.dur_ns[found.index]))
+    tell(
+        f"selected {one_line(item.trace.name(found.index))!r}, {duration}, {item.label}, "
+        f"the longest with {part!r} in its name.{where}"
+    )
+    return Selection(slice=found, group=session.group_of(found.input).id)

@@ -1,0 +1,187 @@
+"""Which lanes a picture shows, how tall they are, and what occurs in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
+from viewer.base.ids import LaneKind, Paint
+from viewer.base.selection import TimeRange
+from viewer.store.session import Session
+from viewer.views.lane_tree import place
+
+LEAST_ROW: Final = 8
+LEAST_DEEP_ROW: Final = 5
+HEADER: Final = 21
+DEEP_LANE: Final = 130
+"""Plain px that a deep lane takes at most, unless its sub-rows would get too low."""
+READABLE_ROW: Final = 15
+MOST_ROW: Final = 40
+_ORDER: Final = (LaneKind.STREAM, LaneKind.THREAD, LaneKind.STREAM_MARKS, LaneKind.ASYNC, LaneKind.OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The rows of a picture.
+
+    Attributes:
+        placement: what is drawn, from the top of the lanes on.
+        top: scroll position in it.
+        hidden: lanes that have something in the window and are not shown.
+        quiet: lanes that have nothing in the window and are not shown.
+        hidden_groups: rank groups of which no lane is shown.
+    """
+
+    placement: Placement
+    top: int = 0
+    hidden: int = 0
+    quiet: int = 0
+    hidden_groups: int = 0
+
+
+def levels_used(session: Session, lane: LaneRow, window: TimeRange) -> int:
+    """Levels of a lane down to the deepest that has a slice in the window; 0 when none has."""
+    deepest = 0
+    for part, lane_id in lane.parts:
+        item = session.inputs[part]
+        home = item.trace.lanes[lane_id]
+        start, end = item.clock.to_raw(window.start_ns), item.clock.to_raw(window.end_ns)
+        for row in range(home.row_end - 1, home.row_begin - 1 + deepest, -1):
+            a, b = item.trace.window_rows(row, start, end)
+            if b > a:
+                deepest = row - home.row_begin + 1
+                break
+    return deepest
+
+
+def paints_in(session: Session, rows: Sequence[tuple[LaneRow, int, int]], window: TimeRange) -> set[Paint]:
+    """The paints that occur in the window on (lane, first level, one past the last level)."""
+    seen = np.zeros(len(Paint), bool)
+    for lane, first, last in rows:
+        for part, lane_id in lane.parts:
+            item = session.inputs[part]
+            home = item.trace.lanes[lane_id]
+            start, end = item.clock.to_raw(window.start_ns), item.clock.to_raw(window.end_ns)
+            for row in range(home.row_begin + first, min(home.row_end, home.row_begin + last)):
+                a, b = item.trace.window_rows(row, start, end)
+                if b > a:
+                    seen[np.unique(item.trace.slices.paint[a:b])] = True
+    return {p for p in Paint if seen[p]}
+
+
+def choose_rows(
+    session: Session,
+    groups: Sequence[LaneGroup],
+    window: TimeRange,
+    needed: set[str],
+    height: int,
+    factor: float,
+) -> Chosen:
+    """As many lanes as fit into ``height``, taller when there is room.
+
+    Lanes without a slice in the window are left out. If the others do not all fit, GPU streams go first, over all
+    ranks, in rows in which names can be read if possible; then threads. Lanes in ``needed`` (keys) go before
+    everything. The order on the picture stays the job's.
+    """
+    levels = {lane.key: levels_used(session, lane, window) for g in groups for lane in g.lanes}
+    shrunk = [replace(g, lanes=tuple(replace(x, sub_rows=max(1, levels[x.key])) for x in g.lanes)) for g in groups]
+    busy = {key for key, n in levels.items() if n} | needed
+    first = {x.key for g in groups for x in g.lanes if x.kind is LaneKind.STREAM} & busy | needed
+    row_height = LEAST_ROW
+    for row_height in range(READABLE_ROW, LEAST_ROW - 1, -1):
+        if place_scaled(_only(shrunk, first), row_height, factor).height <= height:
+            break
+    chosen = _greedy(shrunk, busy, needed, height, row_height, factor)
+    shown = _only(shrunk, chosen)
+    placement = place_scaled(shown, row_height, factor)
+    for taller in range(MOST_ROW, row_height, -1):
+        grown = place_scaled(shown, taller, factor)
+        if grown.height <= height:
+            placement = grown
+            break
+    return Chosen(
+        placement,
+        hidden=len(busy - chosen),
+        quiet=len(levels) - len(busy | chosen),
+        hidden_groups=len(groups) - len(shown),
+    )
+
+
+def view_rows(placement: Placement, top: int, viewport: int, height: int, largest: float) -> Chosen:
+    """The rows of a scrolled view, scaled so that they fill ``height`` px but no more than ``largest`` times."""
+    factor = min(largest, height / viewport) if viewport > 0 else 1.0
+    scaled = scale_placement(placement, factor)
+    first = next((i for i, r in enumerate(placement.rows) if r.y + r.height > top), None)
+    if first is None:
+        return Chosen(scaled)
+    row, new = placement.rows[first], scaled.rows[first]
+    new_top = new.y + round((top - row.y) * new.height / row.height) if top > row.y else new.y
+    visible = {r.lane.key for r in scaled.rows if r.lane and r.y < new_top + height and r.y + r.height > new_top}
+    lanes = {r.lane.key for r in scaled.rows if r.lane}
+    return Chosen(scaled, new_top, hidden=len(lanes - visible))
+
+
+def scale_placement(placement: Placement, factor: float, header: int | None = None) -> Placement:
+    """The same rows with other heights of sub-rows and headers; the free px around sub-rows stay the painter's.
+
+    Heights are whole px and rows touch as before. ``header`` is the height of group headers before scaling.
+    """
+    rows, y = [], 0
+    for row in placement.rows:
+        sub = max(1, round(row.row_height * factor))
+        if row.lane is None:
+            height = max(1, round((header or row.height) * factor))
+        else:
+            height = row.height + row.lane.sub_rows * (sub - row.row_height)
+        rows.append(PlacedRow(y, height, row.group, row.lane, sub))
+        y += height
+    return Placement(tuple(rows), y)
+
+
+def place_scaled(groups: Sequence[LaneGroup], row_height: int, factor: float) -> Placement:
+    """Lanes with sub-rows of ``row_height`` plain px, deep ones with lower sub-rows, all times ``factor``."""
+
+    def height_of(lane: LaneRow) -> int:
+        if lane.kind is LaneKind.STREAM:
+            return row_height
+        return min(row_height, max(LEAST_DEEP_ROW, DEEP_LANE // max(1, lane.sub_rows)))
+
+    return scale_placement(place(groups, row_height=height_of), factor, HEADER)
+
+
+def _only(groups: Sequence[LaneGroup], keys: set[str]) -> list[LaneGroup]:
+    kept = (replace(g, lanes=tuple(x for x in g.lanes if x.key in keys)) for g in groups)
+    return [g for g in kept if g.lanes]
+
+
+def _greedy(
+    groups: Sequence[LaneGroup], busy: set[str], needed: set[str], height: int, row_height: int, factor: float
+) -> set[str]:
+    """Keys of the lanes that fit: needed ones and streams one by one, other lanes only for all ranks alike."""
+    full = place_scaled(_only(groups, busy), row_height, factor)
+    tall = {r.lane.key: r.height for r in full.rows if r.lane is not None}
+    head = {r.group.id: r.height for r in full.rows if r.lane is None}
+    tiers: dict[tuple[bool, int, int, int], list[tuple[int, str]]] = {}
+    for order, group in enumerate(groups):
+        seen: dict[LaneKind, int] = {}
+        for lane in group.lanes:
+            if lane.key not in busy:
+                continue
+            nth = seen[lane.kind] = seen.get(lane.kind, -1) + 1
+            alone = lane.key in needed or lane.kind is LaneKind.STREAM
+            tier = (lane.key not in needed, _ORDER.index(lane.kind), nth, order if alone else 0)
+            tiers.setdefault(tier, []).append((group.id, lane.key))
+    chosen: set[str] = set()
+    headed: set[int] = set()
+    left = height
+    for _, members in sorted(tiers.items()):
+        cost = sum(tall[key] for _, key in members) + sum(head[g] for g in {g for g, _ in members} - headed)
+        if cost <= left:
+            left -= cost
+            chosen.update(key for _, key in members)
+            headed.update(g for g, _ in members)
+    return chosen

@@ -1,0 +1,223 @@
+"""Paints picture scenes with QPainter: into images (PNG), PDF pages, or a preview. Usable off the GUI thread."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QLineF, QMarginsF, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontMetricsF,
+    QImage,
+    QImageWriter,
+    QPageLayout,
+    QPageSize,
+    QPainter,
+    QPdfWriter,
+    QPen,
+    QPolygonF,
+)
+
+from viewer.base.scene import (
+    Font,
+    Item,
+    PictureScene,
+    SceneHatch,
+    SceneImage,
+    SceneLine,
+    ScenePolygon,
+    SceneRect,
+    SceneText,
+)
+
+DOTS_PER_INCH: Final = 96
+_PDF_DOTS: Final = 1200
+_PREFERRED: Final = ("DejaVu Sans", "Noto Sans", "Liberation Sans", "Segoe UI", "Helvetica Neue", "Arial")
+
+
+@lru_cache(maxsize=1)
+def font_family() -> str:
+    """The family that pictures are set in, the same one everywhere if it is there; "" when Qt finds no font at all."""
+    families = QFontDatabase.families()
+    return next((f for f in _PREFERRED if f in families), families[0] if families else "")
+
+
+def measure(text: str, font: Font) -> float:
+    """Width of a text in logical px, as :func:`paint_scene` will draw it."""
+    return float(_metrics(font).horizontalAdvance(text))
+
+
+@lru_cache(maxsize=64)
+def _font(font: Font) -> QFont:
+    made = QFont(font_family())
+    made.setPixelSize(font.size)
+    made.setBold(font.bold)
+    # Without hinting, widths are the same at every scale.
+    made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    made.setStyleStrategy(QFont.StyleStrategy.PreferAntialias)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _metrics(font: Font) -> QFontMetricsF:
+    return QFontMetricsF(_font(font))
+
+
+def paint_scene(painter: QPainter, scene: PictureScene) -> None:
+    """Paint everything in logical px from (0, 0); the caller has set scale and target."""
+    painter.fillRect(QRectF(0, 0, scene.width, scene.height), QColor(scene.background))
+    for item in scene.items:
+        _paint_item(painter, item)
+
+
+def scene_image(scene: PictureScene) -> QImage:
+    """The scene as an opaque image of its size times its scale, with its resolution set. MemoryError when too large."""
+    image = QImage(round(scene.width * scene.scale), round(scene.height * scene.scale), QImage.Format.Format_RGB32)
+    if image.isNull():
+        raise MemoryError(f"no memory for a picture of {scene.width}x{scene.height} at {scene.scale:g}x")
+    image.setDotsPerMeterX(round(DOTS_PER_INCH * scene.scale / 0.0254))
+    image.setDotsPerMeterY(round(DOTS_PER_INCH * scene.scale / 0.0254))
+    painter = QPainter(image)
+    try:
+        painter.scale(scene.scale, scene.scale)
+        paint_scene(painter, scene)
+    finally:
+        painter.end()
+    return image
+
+
+def png_of(image: QImage, title: str = "", description: str = "") -> bytes:
+    """An image as PNG with its texts; no dates, so that the same image gives the same bytes."""
+    for key, value in (("Title", title), ("Description", description)):
+        if value:
+            image.setText(key, value)
+    return _saved(image)
+
+
+def encode(scene: PictureScene, kind: str) -> bytes:
+    """The scene as the bytes of a "png" or "pdf" file."""
+    if kind == "png":
+        return png_of(scene_image(scene), scene.title, scene.description)
+    if kind == "pdf":
+        return _pdf(scene)
+    raise ValueError(f"no painter for {kind!r}")
+
+
+def _saved(image: QImage) -> bytes:
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QImageWriter(buffer, QByteArray(b"png"))
+    if not writer.write(image):
+        raise MemoryError(f"the picture could not be encoded as PNG: {writer.errorString()}")
+    buffer.close()
+    return bytes(data.data())
+
+
+def _pdf(scene: PictureScene) -> bytes:
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QPdfWriter(buffer)
+    writer.setResolution(_PDF_DOTS)
+    writer.setTitle(scene.title)
+    writer.setCreator("Rankscope")
+    points = QSizeF(scene.width * 72 / DOTS_PER_INCH, scene.height * 72 / DOTS_PER_INCH)
+    size = QPageSize(points, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
+    writer.setPageLayout(QPageLayout(size, QPageLayout.Orientation.Portrait, QMarginsF()))
+    painter = QPainter(writer)
+    try:
+        # Lanes are sharp edges and few colours: JPEG, the default, smears them and saves nothing.
+        painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
+        painter.scale(_PDF_DOTS / DOTS_PER_INCH, _PDF_DOTS / DOTS_PER_INCH)
+        paint_scene(painter, scene)
+    finally:
+        painter.end()
+    buffer.close()
+    return bytes(data.data())
+
+
+def _paint_item(painter: QPainter, item: Item) -> None:
+    match item:
+        case SceneText():
+            _smooth(painter, True)
+            painter.setOpacity(1.0)
+            painter.setFont(_font(item.font))
+            painter.setPen(QColor(item.color))
+            painter.drawText(QPointF(item.bounds.x, item.y), item.text)
+        case SceneRect():
+            _paint_rect(painter, item)
+        case SceneLine():
+            straight = item.x1 == item.x2 or item.y1 == item.y2
+            _smooth(painter, not straight)
+            painter.setOpacity(item.opacity)
+            pen = _pen(item.color, item.width)
+            if item.dash:
+                pen.setDashPattern([d / item.width for d in item.dash])
+            painter.setPen(pen)
+            painter.drawLine(QLineF(item.x1, item.y1, item.x2, item.y2))
+        case ScenePolygon():
+            _smooth(painter, True)
+            painter.setOpacity(1.0)
+            painter.setPen(_pen(item.stroke, item.stroke_width))
+            painter.setBrush(QColor(item.fill) if item.fill else Qt.BrushStyle.NoBrush)
+            painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in item.points]))
+        case SceneHatch():
+            _paint_hatch(painter, item)
+        case SceneImage():
+            pixels = np.ascontiguousarray(item.pixels, np.uint32)
+            height, width = pixels.shape
+            image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
+            b = item.bounds
+            painter.setOpacity(1.0)
+            painter.drawImage(QRectF(b.x, b.y, b.width, b.height), image)
+
+
+def _paint_rect(painter: QPainter, item: SceneRect) -> None:
+    _smooth(painter, not item.crisp or item.radius > 0)
+    painter.setOpacity(item.opacity)
+    rect = QRectF(item.x, item.y, item.width, item.height)
+    if item.stroke is None and not item.radius:
+        if item.fill:
+            painter.fillRect(rect, QColor(item.fill))
+        return
+    painter.setPen(_pen(item.stroke, item.stroke_width))
+    painter.setBrush(QColor(item.fill) if item.fill else Qt.BrushStyle.NoBrush)
+    if item.radius:
+        painter.drawRoundedRect(rect, item.radius, item.radius)
+    else:
+        painter.drawRect(rect)
+
+
+def _paint_hatch(painter: QPainter, item: SceneHatch) -> None:
+    b = item.bounds
+    painter.save()
+    painter.setClipRect(QRectF(b.x, b.y, b.width, b.height), Qt.ClipOperation.IntersectClip)
+    _smooth(painter, True)
+    painter.setOpacity(1.0)
+    painter.setPen(_pen(item.color, 1.0))
+    step = item.step * 2**0.5
+    x = b.x - b.height
+    lines = []
+    while x < b.right:
+        lines.append(QLineF(x, b.bottom, x + b.height, b.y))
+        x += step
+    painter.drawLines(lines)
+    painter.restore()
+
+
+def _smooth(painter: QPainter, on: bool) -> None:
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on)
+
+
+def _pen(color: str | None, width: float) -> QPen:
+    if color is None:
+        return QPen(Qt.PenStyle.NoPen)
+    pen = QPen(QColor(color), width)
+    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+    return pen
