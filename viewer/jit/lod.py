@@ -132,7 +132,7 @@ def _fill(
         width = np.int64(1) << s
         at = offset[r]
         kinds = 0
-        current = np.int64(-1)
+        current: Any = np.int64(-1)
         for i in range(begin[r], end[r] + 1):
             if i < end[r]:
                 a = starts[i] - origin[r]
@@ -145,7 +145,7 @@ def _fill(
                 a = np.int64(0)
                 b = np.int64(0)
                 first = bins[r]  # flushes the last bin
-                last = first
+                last = bins[r]
                 p = np.int64(0)
             for k in range(first, last + 1):
                 if k != current:
@@ -160,14 +160,12 @@ def _fill(
                                 best = x
                                 paint[at + current] = touched[t]
                         kinds = 0
-                        full = total >= width
-                        cover[at + current] = (
-                            255 if full else max(np.int64(1), min(np.int64(254), total * 255 // width))
-                        )
+                        share = max(total * 255 // width, np.int64(1))
+                        cover[at + current] = 255 if total >= width else min(share, np.int64(254))
                     current = k
                 if k == bins[r]:
                     break
-                part = max(min(b, (k + 1) << s) - max(a, k << s), np.int64(1))
+                part: Any = max(min(b, (k + 1) << s) - max(a, k << s), np.int64(1))
                 if busy[p] == 0:
                     touched[kinds] = p
                     kinds += 1
@@ -178,11 +176,11 @@ def _fill(
 @kernel
 def _halve(at: Any, count: Any, levels: Any, paint: U8, cover: U8) -> None:
     """Fill the coarser levels of one row."""
-    below = at
+    below: Any = at
     n: Any = count
     for _ in range(levels - 1):
         here: Any = below + n
-        m = (n + 1) // 2
+        m: Any = (n + 1) // 2
         for i in range(m):
             a = below + 2 * i
             left = np.int64(cover[a])
