@@ -56,13 +56,24 @@ class JobContext(QObject):
         """The theme in use."""
         return self._theme
 
-    def set_session(self, session: Session, *, keep_selection: bool = False) -> None:
-        """Show another session; the selection survives only while its inputs stay the same (more files of a job)."""
+    def set_session(
+        self, session: Session, *, keep_selection: bool = False, selection: Selection | None = None
+    ) -> None:
+        """Show another session.
+
+        Args:
+            session: what to show from now on.
+            keep_selection: the selection survives as it is; only while the inputs keep their indexes.
+            selection: what is selected in the new session, where more files of a job gave its inputs other indexes.
+        """
+        before = self._selection
         self._session = session
-        if not keep_selection:
+        if selection is not None:
+            self._selection = selection
+        elif not keep_selection:
             self._selection = EMPTY
         self.session_changed.emit(session)
-        if not keep_selection:
+        if self._selection != before or not (keep_selection or selection is not None):
             self.selection_changed.emit(self._selection)
 
     def set_theme(self, theme: Theme) -> None:
