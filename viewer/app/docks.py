@@ -1,0 +1,103 @@
+"""The panels at the right: where they stand, when they show, and which one comes to the front."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+
+if TYPE_CHECKING:
+    from viewer.base.selection import Selection
+
+PANELS: Final = (("attribution", "Attribution"), ("breakdown", "Breakdown"), ("files", "Files"))
+WIDTH: Final = 400
+STACK_FROM_HEIGHT: Final = 980
+"""A window at least this high shows Attribution above Breakdown; a lower one shows them as tabs."""
+LAYOUT_VERSION: Final = 1
+
+
+class Docks:
+    """The dock widgets of a window; hidden while no job is open."""
+
+    def __init__(self, window: QMainWindow) -> None:
+        self._window = window
+        self._in_job = False
+        self._layout = b""
+        self._docks: dict[str, QDockWidget] = {}
+        window.setDockNestingEnabled(True)
+        window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        for name, title in PANELS:
+            dock = QDockWidget(title, window)
+            dock.setObjectName(name)
+            dock.setWidget(QWidget())
+            window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+            dock.hide()
+            self._docks[name] = dock
+
+    def __getitem__(self, name: str) -> QDockWidget:
+        return self._docks[name]
+
+    def fill(self, panels: dict[str, QWidget]) -> None:
+        """Put the panels into their docks."""
+        for name, panel in panels.items():
+            old = self._docks[name].widget()
+            self._docks[name].setWidget(panel)
+            if old is not None:
+                old.deleteLater()
+
+    def toggle_actions(self) -> list[QAction]:
+        """Show or hide each panel."""
+        return [dock.toggleViewAction() for dock in self._docks.values()]
+
+    def adopt(self, layout: bytes) -> None:
+        """Use a remembered layout when the next job is shown."""
+        self._layout = layout
+
+    def state(self) -> bytes:
+        """The layout to remember."""
+        if self._in_job:
+            self._layout = bytes(self._window.saveState(LAYOUT_VERSION).data())
+        return self._layout
+
+    def enter_job(self) -> None:
+        """Show the panels as they were last time."""
+        if self._in_job:
+            return
+        self._in_job = True
+        if not self._layout or not self._window.restoreState(QByteArray(self._layout), LAYOUT_VERSION):
+            self.reset()
+
+    def leave_job(self) -> None:
+        """Hide the panels; the start page has the window to itself."""
+        self.state()
+        self._in_job = False
+        for dock in self._docks.values():
+            dock.hide()
+
+    def reset(self) -> None:
+        """The first arrangement: tabs in a low window, Attribution above Breakdown in a high one."""
+        attribution, breakdown, files = (self._docks[name] for name, _ in PANELS)
+        for dock in self._docks.values():
+            dock.setFloating(False)
+            self._window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+            dock.setVisible(self._in_job)
+        if self._window.height() >= STACK_FROM_HEIGHT:
+            self._window.splitDockWidget(attribution, breakdown, Qt.Orientation.Vertical)
+        else:
+            self._window.tabifyDockWidget(attribution, breakdown)
+        self._window.tabifyDockWidget(breakdown, files)
+        self._window.resizeDocks([attribution], [WIDTH], Qt.Orientation.Horizontal)
+        attribution.raise_()
+        if self._window.height() >= STACK_FROM_HEIGHT:
+            breakdown.raise_()
+
+    def selection_changed(self, selection: Selection) -> None:
+        """Bring the panel that answers to the front of its tabs: Breakdown for a slice or gap, else Attribution."""
+        name = "breakdown" if selection.slice is not None or selection.gap is not None else "attribution"
+        if selection.slice is None and selection.gap is None and selection.range is None and selection.group is None:
+            return
+        dock = self._docks[name]
+        if self._in_job and dock.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(dock):
+            dock.raise_()

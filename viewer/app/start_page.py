@@ -1,0 +1,183 @@
+"""What the window shows while nothing is open: where to drop, Open, recent jobs, and the demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from viewer.app.icons import application_icon, icon
+from viewer.base.theme import Theme
+from widgets.theming import color, set_tip
+
+SHOWN_RECENT: Final = 6
+WIDTH: Final = 620
+
+
+def job_title(paths: list[str] | list[Path]) -> str:
+    """A short name for a job: its folder, its file, or what its files have in common."""
+    names = [Path(p) for p in paths]
+    if not names:
+        return ""
+    if len(names) == 1:
+        return _printable(names[0].resolve().name or str(names[0]))
+    parents = {p.parent for p in names}
+    if len(parents) == 1:
+        return _printable(f"{len(names)} files in {next(iter(parents)).resolve().name or '/'}")
+    return _printable(f"{names[0].name} and {len(names) - 1} more")
+
+
+def _printable(text: str, limit: int = 80) -> str:
+    shown = "".join(c if c.isprintable() else "�" for c in text)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+class StartPage(QWidget):
+    """The first page.
+
+    Signals:
+        open_files(), open_folder(), open_demo(): a button was pressed.
+        open_recent(list): paths of a recent job.
+    """
+
+    open_files = Signal()
+    open_folder = Signal()
+    open_demo = Signal()
+    open_recent = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._zone = _DropZone(theme)
+        self._recent_title = QLabel("Recent")
+        self._recent = QVBoxLayout()
+        self._recent.setSpacing(0)
+        self._demo = QPushButton("Open Demo Job")
+        self._demo.setToolTip("Make the traces of an 8-rank training job with known truth, and open them")
+        self._demo.clicked.connect(self.open_demo)
+        hint = QLabel("No trace at hand? The demo job is made on this machine.")
+        self._hint = hint
+        demo_row = QHBoxLayout()
+        demo_row.addWidget(self._demo)
+        demo_row.addWidget(hint, 1)
+        column = QWidget()
+        column.setMaximumWidth(WIDTH)
+        inner = QVBoxLayout(column)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(14)
+        inner.addWidget(self._zone)
+        inner.addLayout(demo_row)
+        inner.addWidget(self._recent_title)
+        inner.addLayout(self._recent)
+        outer = QVBoxLayout(self)
+        outer.addStretch(2)
+        middle = QHBoxLayout()
+        middle.addStretch(1)
+        middle.addWidget(column, 8)
+        middle.addStretch(1)
+        outer.addLayout(middle)
+        outer.addStretch(3)
+        self._zone.open_button.clicked.connect(self.open_files)
+        self._zone.folder_button.clicked.connect(self.open_folder)
+        self.set_theme(theme)
+
+    def set_recent(self, recent: list[list[str]]) -> None:
+        """Show the recent jobs, newest first."""
+        while (item := self._recent.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for paths in recent[:SHOWN_RECENT]:
+            button = QToolButton()
+            button.setAutoRaise(True)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            button.setIcon(icon("recent", self._theme["muted"]))
+            button.setText(f"{job_title(paths)}   {_place(paths)}".replace("&", "&&"))
+            set_tip(button, "\n".join(paths[:20]))
+            button.clicked.connect(lambda _=False, p=paths: self.open_recent.emit(p))
+            self._recent.addWidget(button)
+        self._recent_title.setVisible(bool(recent))
+
+    def recent_buttons(self) -> list[QToolButton]:
+        """The buttons of the recent jobs, in order."""
+        items = (self._recent.itemAt(i) for i in range(self._recent.count()))
+        return [w for i in items if i is not None and isinstance(w := i.widget(), QToolButton)]
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme's colours."""
+        self._theme = theme
+        self._zone.set_theme(theme)
+        self._demo.setIcon(icon("demo", theme["text"]))
+        muted = self._hint.palette()
+        muted.setColor(self._hint.foregroundRole(), color(theme, "muted"))
+        self._hint.setPalette(muted)
+        self._recent_title.setPalette(muted)
+        for button in self.recent_buttons():
+            button.setIcon(icon("recent", theme["muted"]))
+
+
+def _place(paths: list[str]) -> str:
+    """The folder of a job, its start cut off when it is long, with the home folder as ~."""
+    folder = str(Path(paths[0]).parent)
+    home = str(Path.home())
+    if folder == home or folder.startswith(home + "/"):
+        folder = "~" + folder[len(home) :]
+    return _printable(folder if len(folder) <= 48 else "…" + folder[-47:])
+
+
+class _DropZone(QFrame):
+    """The frame with the two Open buttons. The whole window takes drops; this only shows that it does."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setMinimumHeight(230)
+        picture = QLabel()
+        picture.setPixmap(application_icon().pixmap(QSize(56, 56)))
+        self._title = QLabel("Drop traces or a folder here")
+        self._title.setObjectName("dropTitle")
+        font = self._title.font()
+        font.setPointSizeF(font.pointSizeF() * 1.45)
+        self._title.setFont(font)
+        self._text = QLabel("PyTorch profiler traces (.json, .json.gz) of one rank or of all; a folder is one job.")
+        self._text.setWordWrap(True)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.open_button = QPushButton("Open Files…")
+        self.open_button.setDefault(True)
+        self.folder_button = QPushButton("Open Folder…")
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.open_button)
+        buttons.addWidget(self.folder_button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 22, 24, 22)
+        layout.setSpacing(10)
+        layout.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._title, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._text)
+        layout.addSpacing(4)
+        layout.addLayout(buttons)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.open_button.setIcon(icon("open", theme["text"]))
+        self.folder_button.setIcon(icon("folder", theme["text"]))
+        muted = self._text.palette()
+        muted.setColor(self._text.foregroundRole(), color(theme, "muted"))
+        self._text.setPalette(muted)
+        self.update()
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        painter = QPainter(self)
+        try:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(color(self._theme, "muted")), 1.4, Qt.PenStyle.DashLine))
+            painter.setBrush(color(self._theme, "base"))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 10, 10)
+        finally:
+            painter.end()
