@@ -5,56 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from viewer.base.frames import LaneGroup, Note, PlacedRow
 from viewer.base.ids import Paint
 from viewer.base.scene import (
-    Anchor,
     Bounds,
     Font,
-    Item,
     Role,
     SceneLine,
     ScenePolygon,
     SceneRect,
-    SceneText,
 )
 from viewer.base.selection import Selection, TimeRange
-from viewer.base.theme import PAINT_NAMES, Theme
+from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration
 from viewer.store.session import Session
 from viewer.views.callouts import Wanted, leader, place_callouts
 from viewer.views.lane_tree import LANE_PAD
+from viewer.views.lanes import LanePainter
+from viewer.views.picture_canvas import Canvas
 from viewer.views.picture_rows import Chosen
-from viewer.views.text import Fitter, one_line
-
-if TYPE_CHECKING:
-    from viewer.views.lanes import LanePainter
+from viewer.views.text import one_line
 
 MOST_NOTE_LINES = 6
-
-
-class Canvas(Protocol):
-    """What the marks need of the composer: a place to add items, scaled lengths and fonts."""
-
-    items: list[Item]
-    fit: Fitter
-    theme: Theme
-
-    def px(self, size: float) -> int:
-        """A plain length in the picture's px."""
-
-    def sized(self, size: float, *, bold: bool = False) -> Font:
-        """A plain font size in the picture's px."""
-
-    def x(self, area: Bounds, time_ns: int) -> float:
-        """Where an instant lies."""
-
-    def text(
-        self, x: float, middle: float, text: str, font: Font, color: str, role: Role, anchor: Anchor = "start"
-    ) -> SceneText:
-        """Add a line of text."""
 
 
 @dataclass(frozen=True, slots=True)
