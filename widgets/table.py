@@ -45,6 +45,7 @@ ROOT = QModelIndex()
 NAME_WIDTH = 130
 """The first column never gets narrower; the table scrolls sideways instead."""
 CHIP = 9
+_NUMBER = (int, float, type(None))
 _UNITS = (" ns", " us", " ms", " s")
 
 
@@ -74,7 +75,10 @@ class TableModel(QAbstractTableModel):
             self.sorted_by = None
         self.frame = frame
         columns = range(len(frame.headers))
-        self.numeric = [bool(frame.keys) and not any(isinstance(k[c], str) for k in frame.keys) for c in columns]
+        self.numeric = [
+            any(k[c] is not None for k in frame.keys) and all(isinstance(k[c], _NUMBER) for k in frame.keys)
+            for c in columns
+        ]
         self.exact = [self._holds_ns(c) for c in columns]
         self._reorder()
         self.endResetModel()
@@ -85,7 +89,7 @@ class TableModel(QAbstractTableModel):
         for row, keys in zip(self.frame.rows, self.frame.keys, strict=True):
             if keys[column] is None:
                 continue
-            if isinstance(keys[column], (str, float)) or not row[column].endswith(_UNITS):
+            if not isinstance(keys[column], int) or not row[column].endswith(_UNITS):
                 return False
             seen = True
         return seen
@@ -217,9 +221,11 @@ class DataTable(QTableView):
 
     Signals:
         jump_requested(object): the jump of a row that was clicked, or chosen with Return.
+        row_chosen(int): the row of the frame that was clicked or chosen, with or without a jump.
     """
 
     jump_requested = Signal(object)
+    row_chosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None, *, max_rows: int = 10) -> None:
         super().__init__(parent)
@@ -292,6 +298,7 @@ class DataTable(QTableView):
 
     def _jump(self, index: Index) -> None:
         row = self._model.order[index.row()]
+        self.row_chosen.emit(row)
         jumps = self._model.frame.jumps
         if row < len(jumps) and jumps[row] is not None:
             self.jump_requested.emit(jumps[row])

@@ -1,0 +1,33 @@
+"""The Breakdown panel: one slice or gap explained. Each figure says how it was computed."""
+
+from __future__ import annotations
+
+from viewer.base.frames import PanelFrame, Section
+from viewer.base.ids import LaneKind
+from viewer.base.selection import Selection
+from viewer.store.session import Session
+from viewer.views.breakdown_cpu import cpu_slice
+from viewer.views.breakdown_gpu import gpu_slice
+from viewer.views.breakdown_mark import stream_mark
+from viewer.views.gap import gap_frame
+from viewer.views.subject import Subject
+
+
+def breakdown(session: Session, selection: Selection) -> PanelFrame:
+    """Explain the selected slice or gap; without one, say what to do."""
+    ref, gap = selection.slice, selection.gap
+    if ref is not None:
+        if not 0 <= ref.input < len(session.inputs) or not 0 <= ref.index < len(session.inputs[ref.input].trace):
+            return PanelFrame("Nothing is selected", sections=(Section("", note="The selected slice is gone."),))
+        subject = Subject(session, session.inputs[ref.input], ref.index)
+        kind = subject.lane.kind
+        if kind is LaneKind.STREAM:
+            return gpu_slice(subject)
+        if kind is LaneKind.STREAM_MARKS:
+            return stream_mark(subject)
+        return cpu_slice(subject)
+    if gap is not None:
+        if not 0 <= gap.input < len(session.inputs) or not 0 <= gap.lane < len(session.inputs[gap.input].trace.lanes):
+            return PanelFrame("Nothing is selected", sections=(Section("", note="The selected gap is gone."),))
+        return gap_frame(session, gap)
+    return PanelFrame("Nothing is selected", sections=(Section("", note="Click a slice or a gap in the lanes."),))
