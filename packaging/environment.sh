@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154  # $here is set by the script that sources this
 # Sourced by run.sh and test.sh, with $here = this folder: makes the environment that Rankscope runs in, and checks what
 # Qt needs of the system. set_up [EXTRA] leaves the environment's folder in $venv. POSIX sh; needs no terminal.
 

@@ -4,5 +4,5 @@ set -eu
 here=$(dirname -- "$(readlink -f -- "$0")")
 # shellcheck source=environment.sh
 . "$here/environment.sh"
-set_up
+set_up ''
 exec "$venv/bin/rankscope" "$@"
