@@ -12,8 +12,11 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
-from viewer.base.ids import Paint, Role
+from viewer.base.errors import UsageError
+from viewer.base.ids import GPU_CLASSES, Paint, Role
 
 _ROLE_PAINT = {
     Role.GPU_WORK: Paint.COMPUTE,
@@ -30,14 +33,22 @@ _ROLE_PAINT = {
 
 @dataclass(frozen=True, slots=True)
 class ClassRule:
-    """One class rule: GPU work whose category and name match has class ``paint``. ``why`` is shown to the user."""
+    """One class rule: GPU work whose category and name match has class ``paint``.
+
+    ``why`` is shown to the user. ``cats`` are lower case, empty for every category; ``name`` is searched in the name,
+    None for every name. ``fused`` marks kernels that compute and communicate at once.
+    """
 
     id: str
     paint: Paint
     why: str
     name: re.Pattern[str] | None = None
-    cat: str | None = None
+    cats: tuple[str, ...] = ()
     fused: bool = False
+
+    def matches(self, cat: str, name: str) -> bool:
+        """Whether the rule is for GPU work of this (lower case) category and name."""
+        return (not self.cats or cat in self.cats) and (self.name is None or self.name.search(name) is not None)
 
 
 @dataclass(frozen=True)
@@ -59,12 +70,8 @@ class RuleTable:
         key = (cat, name)
         rule = self._memo.get(key)
         if rule is None:
-            low = cat.lower()
-            rule = next(
-                r
-                for r in self.classes
-                if (r.cat is None or r.cat == low) and (r.name is None or r.name.search(name) is not None)
-            )
+            low, head = cat.lower(), name[:MOST_NAME]
+            rule = next(r for r in self.classes if r.matches(low, head))
             self._memo[key] = rule
         return rule
 
@@ -74,40 +81,103 @@ class RuleTable:
         return self.class_of(cat, name).paint if role is Role.GPU_WORK else _ROLE_PAINT[role]
 
 
+MOST_NAME = 4_096
+"""Longer names are matched by their first characters: a hostile name must not hold a regular expression up."""
+
 COLLECTIVE_METADATA = ClassRule("collective-metadata", Paint.COMM, "the trace's own 'Collective name' says so")
 _FALLBACK = ClassRule("default-compute", Paint.COMPUTE, "GPU work that no other rule names is compute")
 
 
-def parse_rules(categories: str, classes: str) -> RuleTable:
-    """Build a table from the two TOML texts; ValueError names a bad entry."""
+_CLASSES = {paint.name.lower(): paint for paint in GPU_CLASSES}
+_KEYS = {"id", "class", "why", "name", "cat", "fused"}
+
+
+def parse_rules(categories: str, classes: str, user: str = "") -> RuleTable:
+    """Build a table from TOML texts; the rules of ``user`` are asked first. ValueError names a bad entry."""
     roles = {
         cat.lower(): (Role[entry["role"].upper()], entry["why"]) for cat, entry in tomllib.loads(categories).items()
     }
-    ordered = []
-    for entry in tomllib.loads(classes)["rule"]:
-        try:
-            pattern = re.compile(entry["name"], re.IGNORECASE) if "name" in entry else None
-        except re.error as error:
-            raise ValueError(f"class rule {entry['id']!r}: {error}") from None
-        ordered.append(
-            ClassRule(
-                id=entry["id"],
-                paint=Paint[entry["class"].upper()],
-                why=entry["why"],
-                name=pattern,
-                cat=entry["cat"].lower() if "cat" in entry else None,
-                fused=bool(entry.get("fused", False)),
-            )
-        )
-    digest = hashlib.sha256((categories + "\0" + classes).encode()).hexdigest()[:16]
-    return RuleTable(roles, (*ordered, _FALLBACK), digest)
+    own = _class_rules(user)
+    shipped = _class_rules(classes)
+    digest = hashlib.sha256("\0".join((categories, classes, user)).encode()).hexdigest()[:16]
+    return RuleTable(roles, (*own, *shipped, _FALLBACK), digest)
+
+
+def _class_rules(text: str) -> list[ClassRule]:
+    document = tomllib.loads(text)
+    unknown = sorted(set(document) - {"rule"})
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is unknown: write [[rule]] tables")
+    entries = document.get("rule", [])
+    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+        raise ValueError("rules are written as [[rule]] tables")
+    rules: list[ClassRule] = []
+    for number, entry in enumerate(entries, 1):
+        rule = _class_rule(number, entry)
+        if any(rule.id == other.id for other in rules):
+            raise ValueError(f"rule {rule.id!r}: the id is used twice")
+        rules.append(rule)
+    return rules
+
+
+def _class_rule(number: int, entry: dict[str, Any]) -> ClassRule:
+    id_ = entry.get("id")
+    if not isinstance(id_, str) or not id_:
+        raise ValueError(f"rule number {number}: it needs an id (a text)")
+    where = f"rule {id_!r}"
+    unknown = sorted(set(entry) - _KEYS)
+    if unknown:
+        raise ValueError(f"{where}: {unknown[0]!r} is unknown; a rule has id, class, why, name, cat and fused")
+    paint = _CLASSES.get(str(entry.get("class", "")).lower())
+    if paint is None:
+        raise ValueError(f"{where}: class must be one of {', '.join(sorted(_CLASSES))}")
+    why = entry.get("why", "")
+    if not isinstance(why, str) or not why:
+        raise ValueError(f"{where}: it needs a why (a text)")
+    name, cat = entry.get("name"), entry.get("cat")
+    cats = [cat] if isinstance(cat, str) else cat
+    if cats is not None and not (isinstance(cats, list) and cats and all(isinstance(c, str) for c in cats)):
+        raise ValueError(f"{where}: cat must be a category or a list of them")
+    if name is None and cats is None:
+        raise ValueError(f"{where}: it needs a name or a cat, or it would match everything")
+    if name is not None and not isinstance(name, str):
+        raise ValueError(f"{where}: name must be a text (a regular expression)")
+    fused = entry.get("fused", False)
+    if not isinstance(fused, bool):
+        raise ValueError(f"{where}: fused must be true or false")
+    try:
+        pattern = re.compile(name, re.IGNORECASE) if name is not None else None
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{where}: the name is no regular expression ({error})") from None
+    return ClassRule(id_, paint, why, pattern, tuple(c.lower() for c in cats or ()), fused)
+
+
+def _shipped_texts() -> tuple[str, str]:
+    folder = files("resources") / "rules"
+    return (
+        (folder / "categories.toml").read_text(encoding="utf-8"),
+        (folder / "classes.toml").read_text(encoding="utf-8"),
+    )
 
 
 @lru_cache(maxsize=1)
 def shipped_rules() -> RuleTable:
     """The rules in resources/rules."""
-    folder = files("resources") / "rules"
-    return parse_rules(
-        (folder / "categories.toml").read_text(encoding="utf-8"),
-        (folder / "classes.toml").read_text(encoding="utf-8"),
-    )
+    return parse_rules(*_shipped_texts())
+
+
+def user_rules(text: str) -> RuleTable:
+    """The shipped rules with a user's class rules (TOML text) in front. ValueError names the bad rule."""
+    return parse_rules(*_shipped_texts(), text)
+
+
+def load_rules(user: Path | None) -> RuleTable:
+    """The shipped rules, with those of a user's file in front. UsageError names the file and the rule that is wrong."""
+    if user is None:
+        return shipped_rules()
+    try:
+        return user_rules(user.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"the rules {user} cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:  # bad TOML and bad UTF-8 are ValueErrors
+        raise UsageError(f"the rules {user} cannot be used: {error}.") from None

@@ -1,0 +1,331 @@
+"""The report: every figure of a job as plain data, and as JSON.
+
+Integers are ns unless a key says otherwise; None stands where a figure does not exist. A window is given in ns after
+the session's origin and mapped back into each file's raw clock, so alignment changes no duration. With a window,
+``devices``, ``idle`` and ``kernels`` are cut to it and ``steps`` are those whose CPU mark touches it (their figures
+stay whole, by launch); ``links`` always describe the whole file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from viewer.analyses.attribution import DeviceFigures, attribute
+from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.idle import IdleSplit, idle
+from viewer.analyses.kernels import KernelRow, kernel_table
+from viewer.analyses.links import links
+from viewer.analyses.steps import Step, step_table
+from viewer.base.errors import InputError
+from viewer.base.findings import Finding
+from viewer.base.ids import ABSENT, Paint
+from viewer.store.meta import ProcessGroup
+from viewer.store.session import Input, Session
+from viewer.store.trace import Trace
+
+SCHEMA = "rankscope.report/1"
+MOST_MISSING = 100_000
+"""World sizes beyond this get no list of missing ranks."""
+
+Json = dict[str, Any]
+
+
+def report(
+    session: Session,
+    failures: Sequence[InputError] = (),
+    skipped: Sequence[Finding] = (),
+    window: tuple[int, int] | None = None,
+) -> Json:
+    """The report of a job.
+
+    Args:
+        session: the opened inputs.
+        failures: inputs that could not be opened.
+        skipped: files that were no traces, as findings.
+        window: [start, end) in ns after ``session.origin_ns()``; None for everything.
+    """
+    raw = _raw_windows(session, window)
+    return {
+        "schema": SCHEMA,
+        "window": _window(session, window),
+        "inputs": [_input(session, item) for item in session.inputs],
+        "failures": [
+            {
+                "path": _text(error.path),
+                "problem": error.problem,
+                "where": error.where,
+                "next_step": error.next_step,
+                "message": error.sentence(),
+            }
+            for error in failures
+        ],
+        "job": _job(session),
+        "clock": _clock(session),
+        "ranks": [_rank(item, None if raw is None else raw[item.index]) for item in session.inputs],
+        "kernels": [_kernel(row) for row in kernel_table(session, raw)],
+        "collectives": None,
+        "communication": None,
+        "fingerprint": {"training": None, "inference": None},
+        "findings": [_job_finding(f) for f in (*session.findings, *skipped)],
+    }
+
+
+def encode_report(data: Json) -> bytes:
+    """The report as readable JSON (UTF-8, ends with a line break)."""
+    return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
+
+
+def write_report(path: Path, data: Json) -> None:
+    """Write the report; raises OSError."""
+    path.write_bytes(encode_report(data))
+
+
+def _raw_windows(session: Session, window: tuple[int, int] | None) -> dict[int, tuple[int, int]] | None:
+    if window is None:
+        return None
+    origin = session.origin_ns()
+    return {i.index: (i.clock.to_raw(origin + window[0]), i.clock.to_raw(origin + window[1])) for i in session.inputs}
+
+
+def _window(session: Session, window: tuple[int, int] | None) -> Json | None:
+    if window is None:
+        return None
+    return {"start_ns": window[0], "end_ns": window[1], "origin_ns": session.origin_ns()}
+
+
+def _text(text: str) -> str:
+    """A path as text that JSON can hold: bytes that are no UTF-8 are replaced."""
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
+def _finding(finding: Finding) -> Json:
+    return asdict(finding) | {"message": _text(finding.message), "where": _text(finding.where)}
+
+
+def _job_finding(finding: Finding) -> Json:
+    return {
+        "id": finding.code,
+        "kind": "input",
+        "title": _text(finding.message),
+        "severity": finding.severity,
+        "count": finding.count,
+        "saving_ns_per_step": None,
+        "evidence": _text(finding.where) or None,
+        "next_step": None,
+    }
+
+
+def _input(session: Session, item: Input) -> Json:
+    meta = item.trace.meta
+    found = [*meta.findings]
+    # What the job says of this file: a conflict names all its files, a lone clock names one.
+    found += [
+        f
+        for f in session.findings
+        if f.where and item.path.name in f.where and (item.conflict or f.code != "rank-conflict")
+    ]
+    ledger = meta.ledger
+    return {
+        "path": _text(str(item.path)),
+        "format": meta.format,
+        "bytes": meta.source.size,
+        "digest": meta.source.digest,
+        "rank": item.rank,
+        "rank_source": item.rank_source,
+        "segment": item.segment,
+        "complete": meta.complete,
+        "base_ns": meta.base_ns,
+        "events": meta.events,
+        "ledger": {
+            "read": ledger.read,
+            "kept": ledger.kept,
+            "repaired": ledger.repaired,
+            "rejected": ledger.rejected,
+            "reasons": {name: {"count": n, "first_byte": at} for name, (n, at) in ledger.reasons.items()},
+        },
+        "findings": [_finding(f) for f in (*found, *_own_findings(item.trace, found))],
+    }
+
+
+def _own_findings(trace: Trace, known: Sequence[Finding]) -> list[Finding]:
+    """What the analyses found out about one file and its importer did not."""
+    codes = {f.code for f in known}
+    found, out = links(trace), []
+    if found.ambiguous:
+        out.append(
+            Finding(
+                "ambiguous-correlation",
+                "warning",
+                found.ambiguous,
+                f"{found.ambiguous:,} GPU events carry a correlation id that calls of several processes use: the file "
+                "does not say whose they are, so they are linked to none.",
+            )
+        )
+    if found.started_before_call:
+        out.append(
+            Finding(
+                "started-before-call",
+                "warning",
+                found.started_before_call,
+                f"{found.started_before_call:,} GPU events start before the call that launched them: host and device "
+                "clocks of this file disagree, launch delays leave these out.",
+            )
+        )
+    untimed = gpu_work(trace).untimed
+    if untimed and not any("untimed" in code for code in codes):
+        out.append(
+            Finding(
+                "untimed-gpu-work",
+                "warning",
+                untimed,
+                f"{untimed:,} GPU events have neither a time nor a duration: they are in no count and no figure.",
+            )
+        )
+    return out
+
+
+def _job(session: Session) -> Json:
+    metas = [item.trace.meta for item in session.inputs]
+    sizes = {m.world_size for m in metas if m.world_size is not None}
+    size = sizes.pop() if len(sizes) == 1 else None
+    ranks = sorted({item.rank for item in session.inputs if item.rank is not None})
+    missing = sorted(set(range(size)) - set(ranks)) if size is not None and 0 < size <= MOST_MISSING else None
+    groups: dict[tuple[str, str, int | None, tuple[int, ...]], ProcessGroup] = {}
+    for meta in metas:
+        for group in meta.groups:
+            groups.setdefault((group.name, group.description, group.size, tuple(group.ranks)), group)
+    return {
+        "world_size": size,
+        "ranks": ranks,
+        "missing_ranks": missing,
+        "groups": [
+            {
+                "name": g.name,
+                "description": g.description,
+                "size": g.size,
+                "ranks": g.ranks or None,
+                "ranks_complete": g.ranks_complete,
+                "kind": None,
+            }
+            for g in groups.values()
+        ],
+    }
+
+
+def _clock(session: Session) -> Json:
+    connected = [i for i in session.inputs if i.clock.known and i.rank is not None]
+    reference = min(connected, key=lambda i: (i.rank, i.index), default=None)
+    t0 = None
+    if reference is not None and reference.trace.meta.gpu_first_ns is not None:
+        t0 = reference.clock.to_session(reference.trace.meta.gpu_first_ns)
+    return {
+        "method": "base" if any(i.clock.base_ns for i in session.inputs) else "none",
+        "reference": reference.rank if reference is not None else None,
+        "t0_ns": t0,
+        "match_rate": None,
+        "ranks": [
+            {
+                "input": i.index,
+                "rank": i.rank,
+                "offset_ns": i.clock.offset_ns if i.clock.known else None,
+                "drift_ppb": 0 if i.clock.known else None,
+                "matches": 0,
+                "spread_ns": None,
+                "low_ns": None,
+                "high_ns": None,
+                "connected": i.clock.known,
+            }
+            for i in session.inputs
+        ],
+    }
+
+
+def _rank(item: Input, window: tuple[int, int] | None) -> Json:
+    trace = item.trace
+    devices = gpu_work(trace).devices
+    rows = []
+    for device in devices:
+        found = attribute(trace, device, window)
+        rows.append(_device(trace, device, found) | {"idle": _idle(idle(trace, device, window))})
+    found_links, table = links(trace), step_table(trace)
+    shown = [s for s in table.steps if window is None or (s.start_ns < window[1] and s.end_ns > window[0])]
+    return {
+        "input": item.index,
+        "rank": item.rank,
+        "host": trace.meta.host,
+        "devices": rows,
+        "device": {k: v for k, v in rows[0].items() if k != "idle"} if len(rows) == 1 else None,
+        "idle": rows[0]["idle"] if len(rows) == 1 else None,
+        "links": {
+            "host_calls": len(found_links.calls),
+            "host_call_ns": found_links.host_call_ns,
+            "linked": found_links.linked,
+            "gpu_without_call": found_links.gpu_without_call,
+            "calls_without_gpu": found_links.calls_without_gpu,
+            "started_before_call": found_links.started_before_call,
+            "ambiguous": found_links.ambiguous,
+        },
+        "steps": [_step(trace, s) for s in shown],
+        "outside_steps": {"kernels": table.outside_kernels, "sum_ns": table.outside_sum_ns} if table.steps else None,
+        "communication": None,
+        "memory": None,
+        "straggler": None,
+    }
+
+
+def _device(trace: Trace, device: int, found: DeviceFigures | None) -> Json:
+    name = next((d.name for d in trace.meta.devices if d.id == device and d.name), None)
+    empty: Json = dict.fromkeys(DeviceFigures.__dataclass_fields__)
+    return {"id": None if device == ABSENT else device, "name": name} | (empty if found is None else asdict(found))
+
+
+def _idle(split: IdleSplit | None) -> Json | None:
+    if split is None:
+        return None
+    return {
+        "host_ns": split.host_ns,
+        "launch_ns": split.launch_ns,
+        "dependency_ns": split.dependency_ns,
+        "unknown_ns": split.unknown_ns,
+        "host_causes": split.host_causes,
+        "dependency_causes": split.dependency_causes,
+        "dependency_inferred": not split.has_sync_events,
+    }
+
+
+def _step(trace: Trace, step: Step) -> Json:
+    devices = [_device(trace, device, found) for device, found in step.devices]
+    return {
+        "index": step.index,
+        "name": step.name,
+        "source": step.source,
+        "kernels": step.kernels,
+        "start_ns": step.start_ns,
+        "cpu_ns": step.cpu_ns,
+        "gap_before_ns": step.gap_before_ns,
+        "device": devices[0] if len(devices) == 1 else None,
+        "devices": devices,
+    }
+
+
+_CLASS_NAMES = {Paint.COMPUTE: "compute", Paint.COMM: "comm", Paint.MEMORY: "memory"}
+
+
+def _kernel(row: KernelRow) -> Json:
+    return {
+        "name": row.name,
+        "class": _CLASS_NAMES[row.paint],
+        "rule": row.rule,
+        "fused": row.fused,
+        "count": row.count,
+        "sum_ns": row.sum_ns,
+        "min_ns": row.min_ns,
+        "max_ns": row.max_ns,
+        "mean_ns": row.mean_ns,
+    }
