@@ -182,19 +182,30 @@ def _numbers(ids: NDArray[np.int64], strings: list[str]) -> NDArray[np.int64]:
     return out
 
 
+def paints(cat: NDArray[np.int32], name: NDArray[np.int32], strings: list[str], rules: RuleTable) -> NDArray[np.uint8]:
+    """Paint of each slice by category and name; the rules see each distinct pair once."""
+    pairs = np.stack([cat.astype(np.int64), name.astype(np.int64)], axis=1)
+    number = np.empty(len(pairs), np.int32)
+    distinct = pairs[number_keys(pairs, number)]
+    text = [*strings, ""]  # index -1: no name, no category
+    table = np.array([rules.paint(text[c], text[n]) for c, n in distinct.tolist()], np.uint8)
+    return table[number] if len(table) else np.empty(0, np.uint8)
+
+
+def mark_collectives(
+    paint: NDArray[np.uint8], cat: NDArray[np.int32], rows: NDArray[np.int64], strings: list[str], rules: RuleTable
+) -> None:
+    """Paint GPU work as communication where the trace's own metadata says so. Changes ``paint``."""
+    if len(rows):
+        gpu = np.array([rules.role(t) == Role.GPU_WORK for t in strings] + [False], np.bool_)
+        paint[rows[gpu[cat[rows]]]] = COLLECTIVE_METADATA.paint
+
+
 def _paints(raw: RawTrace, rules: RuleTable) -> NDArray[np.uint8]:
     s = raw.slices
-    pair = (s.cat.astype(np.int64) << 32) | (s.name.astype(np.int64) & 0xFFFFFFFF)
-    distinct, inverse = np.unique(pair, return_inverse=True)
-    text = [*raw.strings, ""]  # index -1: no name, no category
-    paints = np.array(
-        [rules.paint(text[int(p) >> 32], text[int(np.int32(p & 0xFFFFFFFF))]) for p in distinct], np.uint8
-    )
-    out = paints[inverse] if len(distinct) else np.empty(0, np.uint8)
-    if raw.collectives is not None and len(raw.collectives.slice):
-        rows = raw.collectives.slice
-        gpu = np.array([rules.role(text[c]) == Role.GPU_WORK for c in s.cat[rows]], np.bool_)
-        out[rows[gpu]] = COLLECTIVE_METADATA.paint
+    out = paints(s.cat, s.name, raw.strings, rules)
+    if raw.collectives is not None:
+        mark_collectives(out, s.cat, raw.collectives.slice, raw.strings, rules)
     return out
 
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT, LaneKind
 from viewer.store.args import ArgsText
-from viewer.store.assemble import Tables
+from viewer.store.assemble import Tables, mark_collectives, paints
 from viewer.store.files import Columns, columns_in_memory, open_table, read_meta
 from viewer.store.meta import TraceMeta
+from viewer.store.rules import RuleTable
 from viewer.store.schema import TABLES
 
 T = TypeVar("T")
@@ -152,6 +153,11 @@ class Trace:
         while a > begin and int(self.slices.start_ns[a - 1] + self.slices.dur_ns[a - 1]) > start_ns:
             a -= 1
         return a, b
+
+    def repaint(self, rules: RuleTable) -> None:
+        """Class the slices by other rules than those of the import; in memory only, before the trace is shared."""
+        self.slices.paint = paints(self.slices.cat, self.slices.name, self._strings.to_pylist(), rules)
+        mark_collectives(self.slices.paint, self.slices.cat, self.collectives.slice, self._strings.to_pylist(), rules)
 
     def memo(self, key: Hashable, build: Callable[[], T]) -> T:
         """A value derived from this trace alone, built once (thread-safe)."""

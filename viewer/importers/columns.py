@@ -1,0 +1,375 @@
+"""From scanned events to a RawTrace: texts decoded, begins and ends paired, times put right where it is certain.
+
+Every event ends up in a table, in the metadata, or in the ledger as rejected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.findings import Finding
+from viewer.base.ids import ABSENT, TEXT_ID, Role
+from viewer.importers.event_scan import Scanned, concatenated
+from viewer.jit import scan_events as scan
+from viewer.jit.lanes import number_keys
+from viewer.jit.pairs import pair_up
+from viewer.jit.scan_args import COLLECTIVE_COLUMNS
+from viewer.jit.scan_decimal import FRACTION_DIGITS, LEADING_ZERO, TRAILING_ZERO
+from viewer.store.loose_json import decode_text
+from viewer.store.raw import RawCollectives, RawCounters, RawFlows, RawMarks, RawSlices, RawTrace
+from viewer.store.rules import RuleTable
+
+FAR_FROM_ZERO_NS: Final = 1_000_000_000
+"""Work stamped 0 in a file whose other times are later than this (and than the file is long) was never timed."""
+
+_WIDE_NAMES = ("start_ns", "dur_ns", "pid", "tid", "at", "args_off", "corr", "ext", "device", "stream")
+_MARK_NAMES = ("time_ns", "dur_ns", "pid", "tid", "at", "args_off", "id", "value")
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(slots=True)
+class Built:
+    """A RawTrace and what its making found."""
+
+    raw: RawTrace
+    findings: list[Finding] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
+    """Process labels by process id as text."""
+
+
+def build(scanned: Scanned, rules: RuleTable) -> Built:
+    """Build raw columns; the ledger of ``scanned`` is brought up to date, its blocks are used up."""
+    findings: list[Finding] = []
+    slices = _columns(scanned.slices, _WIDE_NAMES)
+    scanned.slices.clear()
+    marks = _columns(scanned.marks, _MARK_NAMES)
+    scanned.marks.clear()
+    strings, place, mended = _texts(scanned)
+    collectives = np.concatenate(scanned.collectives, axis=1) if scanned.collectives else None
+    for columns in (slices, marks):
+        columns["name"] = _placed(columns["name"], place)
+        columns["cat"] = _placed(columns["cat"], place)
+        for ids in ("pid", "tid", "corr", "ext", "id", "value"):
+            if ids in columns:
+                _place_ids(columns[ids], place)
+    nameless = TEXT_ID | _index(strings, "")
+    for columns in (slices, marks):
+        for ids in ("pid", "tid"):
+            columns[ids][columns[ids] == ABSENT] = nameless
+    _count_mended(scanned, slices, marks, mended, findings)
+    _unpadded_fractions(scanned, slices, marks, findings)
+    slices["is_async"] = np.zeros(len(slices["start_ns"]), np.bool_)
+    slices, kept = _without_untimed(scanned, slices, strings, rules, findings)
+    marks, paired = _paired(scanned, marks, findings)
+    if paired is not None:
+        slices = {k: np.concatenate([slices[k], paired[k]]) for k in slices}
+    raw = RawTrace(
+        strings,
+        RawSlices(**{k: slices[k] for k in RawSlices.__slots__}),
+        marks=_instants(marks),
+        flows=_flows(marks),
+        counters=_counters(scanned, marks, place),
+        collectives=_collectives(collectives, kept, place),
+    )
+    built = Built(raw, findings)
+    _metadata(marks, strings, built)
+    return built
+
+
+def _columns(blocks: Any, names: tuple[str, ...]) -> Columns:
+    columns: Columns = {name: concatenated(blocks, "wide", row) for row, name in enumerate(names)}
+    columns["name"] = concatenated(blocks, "narrow", scan.NAME)
+    columns["cat"] = concatenated(blocks, "narrow", scan.CAT)
+    columns["args_len"] = concatenated(blocks, "narrow", scan.ARGS_SIZE)
+    columns["phase"] = concatenated(blocks, "small", scan.PHASE)
+    columns["ts_form"] = concatenated(blocks, "small", scan.TS_FORM)
+    columns["dur_form"] = concatenated(blocks, "small", scan.DUR_FORM)
+    return columns
+
+
+def _texts(scanned: Scanned) -> tuple[list[str], NDArray[np.int64], NDArray[np.bool_]]:
+    """Distinct texts, where each scanned string went among them, and which of those had to be mended."""
+    numbers: dict[str, int] = {}
+    place, mended = [], []
+    for raw in scanned.strings.texts():
+        text, bad = decode_text(raw)
+        number = numbers.setdefault(text, len(numbers))
+        place.append(number)
+        if number == len(mended):
+            mended.append(bad)
+        elif bad:
+            mended[number] = True
+    return list(numbers), np.array(place, np.int64), np.array(mended, np.bool_)
+
+
+def _index(strings: list[str], text: str) -> int:
+    try:
+        return strings.index(text)
+    except ValueError:
+        strings.append(text)
+        return len(strings) - 1
+
+
+def _placed(numbers: NDArray[Any], place: NDArray[np.int64]) -> NDArray[np.int32]:
+    return np.append(place, -1)[numbers].astype(np.int32)
+
+
+def _place_ids(ids: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+    texts = ids >= TEXT_ID
+    if texts.any():
+        ids[texts] = TEXT_ID | place[ids[texts] & ~TEXT_ID]
+
+
+def _first(found: NDArray[np.bool_], columns: Columns) -> tuple[int, int]:
+    """(count, byte offset of the first) of the events where ``found``."""
+    at = columns["at"][found]
+    return len(at), int(at.min()) if len(at) else -1
+
+
+def _count_mended(
+    scanned: Scanned, slices: Columns, marks: Columns, mended: NDArray[np.bool_], findings: list[Finding]
+) -> None:
+    if not mended.any():
+        return
+    bad = np.append(mended, [False, False])  # index -1, and the one that was added for missing ids
+    total, first = 0, -1
+    for columns in (slices, marks):
+        count, at = _first(bad[columns["name"]] | bad[columns["cat"]], columns)
+        total += count
+        first = at if first < 0 else min(first, at) if at >= 0 else first
+    ledger = scanned.ledger
+    total = min(total, ledger.kept)
+    if total:
+        ledger.reasons["text"] = (total, first)
+        ledger.repaired += total
+        ledger.kept -= total
+        message = "names held bytes or escapes that are no text: shown with replacement characters"
+        findings.append(Finding("bad-text", "info", total, message, f"byte {first}"))
+
+
+def _unpadded_fractions(scanned: Scanned, slices: Columns, marks: Columns, findings: list[Finding]) -> None:
+    """Builds of March 2024 wrote 12.005 us as "12.5": put right, but only where no other reading is possible."""
+    forms = np.concatenate([slices["ts_form"], slices["dur_form"], marks["ts_form"][marks["time_ns"] != ABSENT]])
+    digits = forms & FRACTION_DIGITS
+    if (
+        not len(forms)
+        or digits.max() > 3
+        or (forms & LEADING_ZERO).any()
+        or not ((forms & TRAILING_ZERO) > 0).any()
+        or not ((digits > 0) & (digits < 3)).any()
+    ):
+        return
+    changed = 0
+    for columns, names in (
+        (slices, (("start_ns", "ts_form"), ("dur_ns", "dur_form"))),
+        (marks, (("time_ns", "ts_form"),)),
+    ):
+        for name, form in names:
+            size = columns[form] & FRACTION_DIGITS
+            for places, unit in ((1, 100), (2, 10)):
+                rows = (size == places) & (columns[name] != ABSENT)
+                value = columns[name][rows]
+                sign = np.where(value < 0, -1, 1)
+                fraction = np.abs(value) % 1000
+                columns[name][rows] = sign * (np.abs(value) - fraction + fraction // unit)
+                changed += int((fraction > 0).sum())
+    if changed:
+        findings.append(
+            Finding(
+                "unpadded-fractions",
+                "warning",
+                changed,
+                "this build of the profiler (March 2024) wrote nanoseconds without leading zeros (12.005 as 12.5): "
+                "its times are read that way",
+            )
+        )
+
+
+def _without_untimed(
+    scanned: Scanned, slices: Columns, strings: list[str], rules: RuleTable, findings: list[Finding]
+) -> tuple[Columns, NDArray[np.int64] | None]:
+    """Reject GPU work that was never timed; also where each slice went (None: nowhere, all stayed)."""
+    zero = (slices["start_ns"] == 0) & (slices["dur_ns"] == 0)
+    if not zero.any():
+        return slices, None
+    gpu = np.zeros(len(strings) + 1, np.bool_)
+    for cat in np.unique(slices["cat"][zero]):
+        gpu[cat] = cat >= 0 and rules.role(strings[cat]) == Role.GPU_WORK
+    zero &= gpu[slices["cat"]]
+    others = slices["start_ns"][~zero]
+    others = others[others != 0]
+    if not zero.any() or not len(others):
+        return slices, None
+    first, last = int(others.min()), int(others.max())
+    if first <= max(FAR_FROM_ZERO_NS, last - first):
+        return slices, None
+    count, at = _first(zero, slices)
+    ledger = scanned.ledger
+    ledger.reasons["untimed"] = (count, at)
+    ledger.rejected += count
+    ledger.kept -= count
+    findings.append(
+        Finding(
+            "untimed",
+            "warning",
+            count,
+            "GPU work without a time (start 0, duration 0): the profiler lost its stamps; it is in no count or figure",
+            f"byte {at}",
+        )
+    )
+    keep = ~zero
+    place = np.where(keep, np.cumsum(keep) - 1, -1)
+    return {k: v[keep] for k, v in slices.items()}, place
+
+
+_BEGINS: Final = (ord("B"), ord("b"), ord("S"))
+_ENDS: Final = (ord("E"), ord("e"), ord("F"))
+
+
+def _paired(scanned: Scanned, marks: Columns, findings: list[Finding]) -> tuple[Columns, Columns | None]:
+    """Slices from begin and end events; begins without an end stay marks, ends without a begin are rejected."""
+    phase = marks["phase"]
+    begins, ends = np.isin(phase, _BEGINS), np.isin(phase, _ENDS)
+    if not (begins | ends).any():
+        return marks, None
+    rows = np.flatnonzero(begins | ends)
+    rows = rows[np.argsort(marks["time_ns"][rows], kind="stable")]
+    threads = np.isin(phase[rows], (ord("B"), ord("E")))
+    keys = np.stack(
+        [
+            threads.astype(np.int64),
+            marks["pid"][rows],
+            np.where(threads, marks["tid"][rows], marks["id"][rows]),
+            np.where(threads, 0, marks["cat"][rows]),
+            np.where(threads, 0, np.isin(phase[rows], (ord("S"), ord("F")))),
+        ],
+        axis=1,
+    )
+    track = np.empty(len(rows), np.int32)
+    tracks = len(number_keys(keys, track))
+    partner = np.empty(len(rows), np.int64)
+    is_begin = begins[rows]
+    mismatched = pair_up(track, is_begin, marks["name"][rows], tracks, partner)
+    matched = np.flatnonzero(is_begin & (partner >= 0))
+    first, last = rows[matched], rows[partner[matched]]
+    in_file = np.argsort(first, kind="stable")
+    first, last = first[in_file], last[in_file]
+    n = len(first)
+    absent = np.full(n, ABSENT, np.int64)
+    own = marks["args_len"][first] > 0
+    paired: Columns = {
+        "start_ns": marks["time_ns"][first],
+        "dur_ns": marks["time_ns"][last] - marks["time_ns"][first],
+        "name": np.where(marks["name"][first] >= 0, marks["name"][first], marks["name"][last]).astype(np.int32),
+        "cat": marks["cat"][first],
+        "pid": marks["pid"][first],
+        "tid": marks["tid"][first],
+        "corr": absent,
+        "ext": absent,
+        "device": absent,
+        "stream": absent,
+        "args_off": np.where(own, marks["args_off"][first], marks["args_off"][last]),
+        "args_len": np.where(own, marks["args_len"][first], marks["args_len"][last]).astype(np.int32),
+        "is_async": np.isin(phase[first], (ord("b"), ord("S"))),
+        "at": marks["at"][first],
+        "phase": phase[first],
+        "ts_form": marks["ts_form"][first],
+        "dur_form": marks["ts_form"][last],
+    }
+    lost_ends = np.zeros(len(phase), np.bool_)
+    lost_ends[rows[~is_begin & (partner < 0)]] = True
+    if lost_ends.any():
+        count, at = _first(lost_ends, marks)
+        ledger = scanned.ledger
+        ledger.reasons["end-without-begin"] = (count, at)
+        ledger.rejected += count
+        ledger.kept -= count
+        findings.append(
+            Finding("end-without-begin", "warning", count, "end events whose begin is not in the file", f"byte {at}")
+        )
+    open_begins = np.zeros(len(phase), np.bool_)
+    open_begins[rows[is_begin & (partner < 0)]] = True
+    if open_begins.any():
+        count, at = _first(open_begins, marks)
+        findings.append(
+            Finding(
+                "begin-without-end",
+                "warning",
+                count,
+                "begin events that never end: they have no duration and are kept as marks",
+                f"byte {at}",
+            )
+        )
+    if mismatched:
+        findings.append(
+            Finding("end-of-another-name", "info", int(mismatched), "end events that close a begin of another name")
+        )
+    gone = (begins | ends) & ~open_begins
+    return {k: np.where(gone, 0, v) if k == "phase" else v for k, v in marks.items()}, paired
+
+
+_FLOWS: Final = tuple(map(ord, "stf"))
+_META: Final = ord("M")
+_COUNTER: Final = ord("C")
+
+
+def _instants(marks: Columns) -> RawMarks | None:
+    chosen = ~np.isin(marks["phase"], (0, _META, _COUNTER, *_FLOWS)) & (marks["time_ns"] != ABSENT)
+    if not chosen.any():
+        return None
+    return RawMarks(**{k: marks[k][chosen] for k in RawMarks.__slots__})
+
+
+def _flows(marks: Columns) -> RawFlows | None:
+    chosen = np.isin(marks["phase"], _FLOWS)
+    if not chosen.any():
+        return None
+    return RawFlows(**{k: marks[k][chosen] for k in RawFlows.__slots__})
+
+
+def _counters(scanned: Scanned, marks: Columns, place: NDArray[np.int64]) -> RawCounters | None:
+    if not scanned.counters:
+        return None
+    rows = np.array([c[0] for c in scanned.counters], np.int64)
+    series = np.array([c[2] for c in scanned.counters], np.int64)
+    value = np.array([c[3] for c in scanned.counters], np.float64)
+    return RawCounters(marks["time_ns"][rows], marks["pid"][rows], marks["name"][rows], _placed(series, place), value)
+
+
+def _collectives(
+    table: NDArray[np.int64] | None, kept: NDArray[np.int64] | None, place: NDArray[np.int64]
+) -> RawCollectives | None:
+    if table is None:
+        return None
+    if kept is not None:
+        table = table[:, kept[table[0]] >= 0]
+        table[0] = kept[table[0]]
+    columns = dict(zip(COLLECTIVE_COLUMNS, table[1:], strict=True))
+    for name in ("kind", "dtype", "group", "group_desc", "group_ranks"):
+        columns[name] = _placed(columns[name], place)  # type: ignore[assignment]
+    return RawCollectives(slice=table[0], **columns)  # type: ignore[arg-type]
+
+
+def _metadata(marks: Columns, strings: list[str], built: Built) -> None:
+    """Names of processes and threads: few distinct ones, however many events say them."""
+    rows = np.flatnonzero((marks["phase"] == _META) & (marks["value"] != ABSENT))
+    if not len(rows):
+        return
+    keys = np.stack([marks["name"][rows].astype(np.int64), *(marks[k][rows] for k in ("pid", "tid", "value"))], axis=1)
+    numbers = np.empty(len(rows), np.int32)
+    raw = built.raw
+    for name, pid, tid, value in keys[number_keys(np.ascontiguousarray(keys), numbers)].tolist():
+        what = strings[name] if name >= 0 else ""
+        text = strings[value & ~TEXT_ID] if value >= TEXT_ID else ""
+        if what == "process_name":
+            raw.process_names[pid] = text
+        elif what == "thread_name":
+            raw.thread_names[pid, tid] = text
+        elif what == "thread_sort_index" and value < TEXT_ID:
+            raw.thread_sort[pid, tid] = value
+        elif what == "process_labels":
+            built.labels[strings[pid & ~TEXT_ID] if pid >= TEXT_ID else str(pid)] = text

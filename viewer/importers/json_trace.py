@@ -1,0 +1,202 @@
+"""What all Chrome-style JSON traces share: text to columns, the ledger's findings, the extents."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from viewer.base.errors import InputError
+from viewer.base.findings import Finding
+from viewer.base.ids import Role
+from viewer.importers.base import Imported, ImportJob
+from viewer.importers.columns import Built, build
+from viewer.importers.event_scan import EventScan, Scanned
+from viewer.importers.source import open_text
+from viewer.importers.window import CHUNK, TextWindow
+from viewer.store.loose_json import loads
+from viewer.store.meta import TraceMeta
+from viewer.store.schema import FORMAT_VERSION
+
+_RANK: Final = re.compile(r"(?<![a-z])rank[_\-. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_PARTIAL_RANK: Final = re.compile(
+    r"(?:local|node|tp|pp|dp|cp|ep|sp|tensor|pipeline|data|expert)[_\-.]?\Z", re.IGNORECASE
+)
+FACT_BYTES: Final = 16 << 10
+"""Longer top-level values are no facts to keep."""
+
+
+@dataclass(slots=True)
+class JsonTrace:
+    """A read file: its columns and its top-level values."""
+
+    scanned: Scanned
+    built: Built
+    top: dict[str, Any]
+    in_source: bool
+
+
+def read_json(job: ImportJob, chunk: int = CHUNK) -> JsonTrace:
+    """Read the text of a Chrome-style trace. Raises InputError when it holds no event array."""
+    stream, in_source = open_text(job.path)
+    try:
+        scan = EventScan(
+            TextWindow(stream, chunk),
+            None if in_source else job.args_sink,
+            lambda s: job.tell("read", stream.position, s.events),
+        )
+        try:
+            scanned = scan.run()
+        except OverflowError as error:
+            where = f"byte {scan.window.origin + scan.window.position}"
+            raise InputError(str(job.path), f"holds {error}", where, "It does not look like a trace.") from None
+        if stream.damage:
+            scanned.complete = False
+            scanned.stopped = stream.damage
+    finally:
+        stream.close()
+    refuse_if_no_trace(job.path, scanned)
+    job.tell("sort", job.stamp.size, scanned.ledger.read)
+    top = {}
+    for key, text in scanned.top.items():
+        try:
+            top[key] = loads(text)
+        except ValueError:
+            continue
+    return JsonTrace(scanned, build(scanned, job.rules), top, in_source)
+
+
+def refuse_if_no_trace(path: Path, scanned: Scanned) -> None:
+    """Raise InputError for JSON that is no trace."""
+    step = "Give a trace that torch.profiler exported (*.pt.trace.json, also as .gz)."
+    if not scanned.has_events:
+        if not scanned.complete and scanned.stopped_at >= 0:
+            raise InputError(
+                str(path),
+                f"holds no event list up to where it can be read ({scanned.stopped})",
+                f"byte {scanned.stopped_at}",
+                step,
+            )
+        raise InputError(str(path), 'is JSON, but no trace: it has no "traceEvents"', "", step)
+    ledger = scanned.ledger
+    if ledger.read and not ledger.kept + ledger.repaired:
+        reasons = sorted(ledger.reasons.items(), key=lambda item: -item[1][0])
+        name, (_, first) = reasons[0]
+        raise InputError(
+            str(path),
+            f"none of its {ledger.read:,} list entries is a trace event (first reason: {name})",
+            f"byte {first}",
+            step,
+        )
+
+
+def rank_in_name(path: Path) -> int | None:
+    """The rank that a file name states ("rank_2.json", "rank-0.Apr_03.pt.trace.json"), None when it does not."""
+    found = {int(m[1]) for m in _RANK.finditer(path.name) if not _PARTIAL_RANK.search(path.name[: m.start()])}
+    return found.pop() if len(found) == 1 else None
+
+
+def finish(job: ImportJob, trace: JsonTrace, name: str, **meta: Any) -> Imported:
+    """Ledger, findings and extents into a TraceMeta. ``meta`` are further fields of it."""
+    scanned, raw = trace.scanned, trace.built.raw
+    findings = [*_reading_findings(scanned), *trace.built.findings]
+    slices = raw.slices
+    first = last = gpu_first = gpu_last = None
+    if len(slices.start_ns):
+        end = slices.start_ns + slices.dur_ns
+        first, last = int(slices.start_ns.min()), int(end.max())
+        role = np.array([job.rules.role(t) == Role.GPU_WORK for t in raw.strings] + [False], np.bool_)
+        gpu = role[slices.cat]
+        if gpu.any():
+            gpu_first, gpu_last = int(slices.start_ns[gpu].min()), int(end[gpu].max())
+    for table in (raw.marks, raw.counters):
+        if table is not None:
+            low, high = int(table.time_ns.min()), int(table.time_ns.max())
+            first = low if first is None else min(first, low)
+            last = high if last is None else max(last, high)
+    if first is None:
+        findings.append(
+            Finding("no-events", "warning", 1, "the file is a valid trace without any event that has a time")
+        )
+    elif gpu_first is None:
+        findings.append(
+            Finding("no-gpu-work", "info", 1, "the file holds no GPU work: its device figures do not exist")
+        )
+    ledger = scanned.ledger
+    assert ledger.balanced()
+    return Imported(
+        raw,
+        TraceMeta(
+            version=FORMAT_VERSION,
+            format=name,
+            source=job.stamp,
+            rules_hash=job.rules.hash,
+            complete=scanned.complete,
+            events=ledger.kept + ledger.repaired,
+            first_ns=first,
+            last_ns=last,
+            gpu_first_ns=gpu_first,
+            gpu_last_ns=gpu_last,
+            args_in_source=trace.in_source,
+            ledger=ledger,
+            findings=findings,
+            **meta,
+        ),
+    )
+
+
+_NOTES: Final[dict[str, tuple[str, str]]] = {
+    "negative-duration": ("warning", "durations below 0 (the profiler's own error): taken as 0"),
+    "rounded-time": ("info", "times finer than a nanosecond: rounded to the nearest"),
+    "trailing-bytes": ("warning", "something follows the end of the trace: left unread"),
+    "stray-bytes": ("warning", "bytes between events that are no JSON: skipped"),
+    "counter-unreadable": ("warning", "counter events whose values cannot be read"),
+    "no-duration": ("warning", "complete events (ph X) without a duration: kept as marks, in no figure"),
+}
+_REJECTED: Final = {
+    "empty": "empty objects in the event list",
+    "not-an-object": "entries of the event list that are no objects",
+    "no-phase": "events that do not say what they are (no ph)",
+    "no-time": "events without a time",
+    "time-out-of-range": "events whose time does not fit 63 bits of nanoseconds",
+    "unreadable": "events that are no JSON and could not be mended",
+}
+
+
+def _reading_findings(scanned: Scanned) -> list[Finding]:
+    findings = []
+    if not scanned.complete:
+        where = f"byte {scanned.stopped_at}" if scanned.stopped_at >= 0 else ""
+        findings.append(
+            Finding(
+                "truncated",
+                "warning",
+                1,
+                f"{scanned.stopped}: what comes before is exact, totals are lower bounds",
+                where,
+            )
+        )
+    for reason, text in _REJECTED.items():
+        if reason in scanned.ledger.reasons:
+            count, first = scanned.ledger.reasons[reason]
+            findings.append(Finding(reason, "warning", count, f"{text}: rejected", f"byte {first}"))
+    if "quotes-or-brackets" in scanned.ledger.reasons:
+        count, first = scanned.ledger.reasons["quotes-or-brackets"]
+        findings.append(
+            Finding(
+                "quotes-or-brackets", "warning", count, "events with broken quotes or brackets: mended", f"byte {first}"
+            )
+        )
+    for name, (severity, text) in _NOTES.items():
+        if name in scanned.notes:
+            count, first = scanned.notes[name]
+            findings.append(Finding(name, severity, count, text, f"byte {first}"))  # type: ignore[arg-type]
+    return findings
+
+
+def small_facts(top: dict[str, Any], scanned: Scanned, leave: frozenset[str]) -> dict[str, Any]:
+    """Top-level values worth keeping as written."""
+    return {k: v for k, v in top.items() if k not in leave and len(scanned.top[k]) <= FACT_BYTES}

@@ -1,0 +1,33 @@
+"""All importers, one line each; the surest sniff wins, at a tie the one that stands first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from viewer.base.errors import InputError
+from viewer.base.registry import Registry
+from viewer.importers.base import Importer
+from viewer.importers.chrome import ChromeImporter
+from viewer.importers.kineto import KinetoImporter
+from viewer.importers.refuse import refusal
+from viewer.importers.source import explain_os_error, text_head
+
+IMPORTERS: Registry[Importer] = Registry("importer")
+IMPORTERS.add(KinetoImporter.name, KinetoImporter())
+IMPORTERS.add(ChromeImporter.name, ChromeImporter())
+
+
+def importer_of(path: Path) -> tuple[Importer, int]:
+    """The importer of a file and how sure it is. Raises InputError when no importer knows the content."""
+    try:
+        head = text_head(path)
+    except OSError as error:
+        raise explain_os_error(path, error) from None
+    best, sure = None, 0
+    for importer in IMPORTERS:
+        score = importer.sniff(head)
+        if score > sure:
+            best, sure = importer, score
+    if best is None:
+        raise InputError(str(path), *refusal(path, head))
+    return best, sure

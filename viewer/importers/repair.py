@@ -1,0 +1,102 @@
+"""The slow road for single events that the compiled loop cannot read: find where the event ends, mend its form."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from viewer.jit.scan_load import PAD
+from viewer.jit.scan_text import BROKEN, CUT, VALID, walk_strictly
+from viewer.store.loose_json import loads, mend_quotes
+
+_KEYS: Final = rb'"(?:ph|name|cat|pid|tid|ts|dur|args|id|s|bp|tts|cname)"\s*:'
+_BORDER = re.compile(rb"\}\s*(?:,\s*(?=\{\s*" + _KEYS + rb")|(?=\]\s*(?:,\s*\"|\}|\Z)))")
+_NEXT_EVENT = re.compile(rb"\{\s*" + _KEYS + rb"|\]\s*(?:,\s*\"|\}|\Z)")
+_ARGS = re.compile(rb'"args"\s*:\s*(?=\{)')
+TRIES: Final = 16
+"""Event borders that are tried before an event is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What became of the text at an event's start.
+
+    ``kind``: "event" (valid, only unusual), "repaired", "rejected", "more" (the text so far decides nothing), "cut"
+    (the file ends inside this event), "skip" (bytes between events). ``size`` bytes of the text are used up.
+    ``plain`` is the event as plain JSON whose numbers are strings; args are [args_at, args_at + args_size) of the text.
+    """
+
+    kind: str
+    size: int = 0
+    plain: bytes = b""
+    args_at: int = 0
+    args_size: int = 0
+
+
+def mend(text: bytes, ended: bool) -> Mended:
+    """Read the event at the front of ``text``; ``ended`` says that the file holds no more."""
+    if not text.startswith(b"{"):
+        found = _NEXT_EVENT.search(text)
+        if found is None:
+            return Mended("cut" if ended else "more", len(text))
+        return Mended("skip", found.start())
+    state, size = _walk(text)
+    if state == VALID:
+        return _event("event", text, size) or Mended("rejected", size)
+    if state == CUT:
+        return Mended("cut", len(text)) if ended else Mended("more")
+    first = -1
+    for tries, border in enumerate(_BORDER.finditer(text)):
+        size = border.start() + 1
+        if tries == 0:
+            first = size
+        if tries == TRIES:
+            break
+        repaired = _event("repaired", text, size)
+        if repaired is not None:
+            return repaired
+    if first >= 0:
+        return Mended("rejected", first)
+    return Mended("cut", len(text)) if ended else Mended("more")
+
+
+def _walk(text: bytes) -> tuple[int, int]:
+    padded = np.zeros(len(text) + PAD, np.uint8)
+    padded[: len(text)] = np.frombuffer(text, np.uint8)
+    address = int(padded.ctypes.data)
+    state, at = walk_strictly(address, address + len(text))
+    return int(state), int(at) - address
+
+
+def _event(kind: str, text: bytes, size: int) -> Mended | None:
+    whole = text[:size]
+    value: Any = None
+    for candidate in (whole, mend_quotes(whole.decode("utf-8", "replace")).encode()):
+        try:
+            value = loads(candidate, number=str)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and (kind == "event" or "ph" in value):
+            break
+        value = None
+    if value is None:
+        return None
+    kept = {
+        k: v for k, v in value.items() if k in {"ph", "name", "cat", "pid", "tid", "ts", "dur", "id", "id2", "args"}
+    }
+    if not kept and value:
+        kept = {"s": ""}
+    at, length = 0, 0
+    found = _ARGS.search(whole)
+    if found and isinstance(value.get("args"), dict):
+        at = found.end()
+        state, stop = _walk(whole[at:])
+        length = stop if state == VALID else size - at
+    return Mended(kind, size, json.dumps(kept).encode(), at, length)
+
+
+__all__ = ["BROKEN", "Mended", "mend"]

@@ -1,0 +1,78 @@
+"""The part of a source's text that is in memory: a padded buffer that slides over the stream."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from viewer.importers.source import TextStream
+from viewer.jit.scan_load import PAD
+
+CHUNK: Final = 8 << 20
+"""Bytes in memory at a time, unless one value is longer."""
+LARGEST: Final = 1 << 30
+"""No single value of a file may be longer than this."""
+
+
+class TextWindow:
+    """Bytes [origin, origin + filled) of the text; ``position`` (relative to origin) is where reading stands."""
+
+    def __init__(self, stream: TextStream, chunk: int = CHUNK) -> None:
+        self._stream = stream
+        self._data = np.zeros(chunk + PAD, np.uint8)
+        self.origin = 0
+        self.filled = 0
+        self.position = 0
+        self.ended = False
+
+    @property
+    def address(self) -> int:
+        """Address of the first byte."""
+        return int(self._data.ctypes.data)
+
+    @property
+    def room(self) -> int:
+        """How many bytes fit."""
+        return len(self._data) - PAD
+
+    def more(self) -> bool:
+        """Let go of what lies before ``position`` and bring more text; False when there is no more.
+
+        Raises:
+            OverflowError: a single value is longer than LARGEST.
+        """
+        if self.ended:
+            return False
+        rest = self.filled - self.position
+        if rest > self.room // 2:
+            if 2 * self.room > LARGEST:
+                raise OverflowError(f"a value of more than {LARGEST} bytes")
+            grown = np.zeros(4 * self.room + PAD, np.uint8)
+            grown[:rest] = self._data[self.position : self.filled]
+            self._data = grown
+        elif self.position:
+            self._data[:rest] = self._data[self.position : self.filled].copy()
+        self.origin += self.position
+        self.position = 0
+        self.filled = rest
+        brought = 0
+        with memoryview(self._data) as view:  # type: ignore[arg-type]
+            while self.filled < self.room:
+                count = self._stream.read_into(view[self.filled : self.room])
+                if count == 0:
+                    self.ended = True
+                    break
+                self.filled += count
+                brought += count
+        self._data[self.filled : self.filled + PAD] = 0
+        return brought > 0
+
+    def text(self, begin: int, end: int) -> bytes:
+        """A copy of bytes [begin, end) relative to origin."""
+        return self._data[begin:end].tobytes()
+
+    def find(self, part: bytes, begin: int) -> int:
+        """Where ``part`` begins at or after ``begin`` in what is in memory, -1 when it does not."""
+        with memoryview(self._data) as view:  # type: ignore[arg-type]
+            return bytes(view[begin : self.filled]).find(part)

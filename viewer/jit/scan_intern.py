@@ -1,0 +1,172 @@
+"""Numbering of distinct byte strings: a hash table whose strings live in an arena of its own.
+
+The table is described by an int64 array (``StringTable.state``) whose address the kernels get. When the arena or the
+table is full a kernel raises the OVERFLOW word; the caller grows the table and scans the event again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.jit.config import kernel
+from viewer.jit.scan_load import load64, load_id, load_int, store8, store_id, store_int
+
+# Words of the state.
+_SLOTS, _MASK, _ENTRIES, _CAPACITY, _COUNT, _ARENA, _USED, _ARENA_SIZE, _OVERFLOW = (8 * k for k in range(9))
+
+EMPTY_SLOT: Final = 0xFFFFFFFF
+
+_SEED = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_SHIFT = np.uint64(32)
+
+
+@kernel
+def hash_text(p: int, size: int) -> int:
+    """A 64-bit hash of ``size`` bytes at ``p``."""
+    h = _SEED ^ np.uint64(size)
+    i = np.int64(0)
+    while i + 8 <= size:
+        h = (h ^ load64(p + i)) * _MIX
+        h ^= h >> _SHIFT
+        i += 8
+    rest = size - i
+    if rest > 0:
+        h = (h ^ (load64(p + i) & ((_ONE << np.uint64(8 * rest)) - _ONE))) * _MIX
+        h ^= h >> _SHIFT
+    return np.int64(h)
+
+
+@kernel
+def same_text(a: int, b: int, size: int) -> bool:
+    """Whether ``size`` bytes at two addresses are equal."""
+    i = np.int64(0)
+    while i + 8 <= size:
+        if load64(a + i) != load64(b + i):
+            return False
+        i += 8
+    rest = size - i
+    if rest > 0:
+        mask = (_ONE << np.uint64(8 * rest)) - _ONE
+        return (load64(a + i) & mask) == (load64(b + i) & mask)
+    return True
+
+
+@kernel
+def intern_text(p: int, size: int, state: int) -> int:
+    """The number of the text [p, p + size); -1 with the OVERFLOW word raised when the table must grow first."""
+    h = hash_text(p, size)
+    slots = load_int(state + _SLOTS)
+    mask = load_int(state + _MASK)
+    entries = load_int(state + _ENTRIES)
+    arena = load_int(state + _ARENA)
+    i = h & mask
+    while True:
+        number = load_id(slots + 4 * i)
+        if number == EMPTY_SLOT:
+            break
+        entry = entries + 24 * number
+        if load_int(entry) == h and load_int(entry + 16) == size and same_text(arena + load_int(entry + 8), p, size):
+            return number
+        i = (i + 1) & mask
+    number = load_int(state + _COUNT)
+    used = load_int(state + _USED)
+    if number >= load_int(state + _CAPACITY) or used + size > load_int(state + _ARENA_SIZE):
+        store_int(state + _OVERFLOW, max(size, np.int64(1)))
+        return -1
+    k = np.int64(0)
+    while k + 8 <= size:
+        store_int(arena + used + k, load_int(p + k))
+        k += 8
+    while k < size:
+        store8(arena + used + k, np.int64(load64(p + k) & np.uint64(255)))
+        k += 1
+    store_int(state + _USED, used + size)
+    store_int(state + _COUNT, number + 1)
+    store_id(slots + 4 * i, number)
+    entry = entries + 24 * number
+    store_int(entry, h)
+    store_int(entry + 8, used)
+    store_int(entry + 16, size)
+    return number
+
+
+@kernel
+def overflowed(state: int) -> int:
+    """Size of the text that found no room since the last growth, 0 when all went well."""
+    return load_int(state + _OVERFLOW)
+
+
+@kernel
+def _refill(entries: NDArray[np.int64], count: int, slots: NDArray[np.uint32]) -> None:
+    mask = len(slots) - 1
+    for number in range(count):
+        i = entries[number, 0] & mask
+        while slots[i] != EMPTY_SLOT:
+            i = (i + 1) & mask
+        slots[i] = number
+
+
+class StringTable:
+    """Distinct byte strings numbered by first appearance. Not for use from several threads at once."""
+
+    def __init__(self, capacity: int = 1 << 12, arena: int = 1 << 19) -> None:
+        self._entries = np.empty((capacity, 3), np.int64)
+        self._arena = np.zeros(arena + 64, np.uint8)
+        self._slots = np.full(2 * capacity, EMPTY_SLOT, np.uint32)
+        self.state = np.zeros(9, np.int64)
+        self._describe()
+
+    def _describe(self) -> None:
+        capacity = len(self._entries)
+        self.state[0] = self._slots.ctypes.data
+        self.state[1] = len(self._slots) - 1
+        self.state[2] = self._entries.ctypes.data
+        self.state[3] = capacity
+        self.state[5] = self._arena.ctypes.data
+        self.state[7] = len(self._arena) - 64
+        self.state[8] = 0
+
+    @property
+    def address(self) -> int:
+        """What the kernels get."""
+        return int(self.state.ctypes.data)
+
+    def __len__(self) -> int:
+        return int(self.state[4])
+
+    def grow(self) -> None:
+        """Make room for the text that did not fit (at least twice as much)."""
+        count, used, wanted = len(self), int(self.state[6]), int(self.state[8])
+        if count * 2 > len(self._entries):
+            entries = np.empty((4 * len(self._entries), 3), np.int64)
+            entries[:count] = self._entries[:count]
+            self._entries = entries
+            self._slots = np.full(2 * len(entries), EMPTY_SLOT, np.uint32)
+            _refill(entries, count, self._slots)
+        if (used + wanted) * 2 > len(self._arena) - 64:
+            arena = np.zeros(4 * (used + wanted) + 64, np.uint8)
+            arena[:used] = self._arena[:used]
+            self._arena = arena
+        self._describe()
+
+    def add(self, text: bytes) -> int:
+        """The number of ``text``."""
+        padded = np.zeros(len(text) + 64, np.uint8)
+        padded[: len(text)] = np.frombuffer(text, np.uint8)
+        while True:
+            number: int = intern_text(padded.ctypes.data, len(text), self.address)
+            if number >= 0:
+                return number
+            self.grow()
+
+    def texts(self) -> list[bytes]:
+        """All strings by number."""
+        arena = self._arena.tobytes()
+        spans: Any = self._entries[: len(self), 1:].tolist()
+        return [arena[offset : offset + size] for offset, size in spans]

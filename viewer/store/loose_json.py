@@ -1,0 +1,107 @@
+"""JSON as profilers really write it: bare nan and inf, trailing commas, bad escapes, bytes that are no UTF-8.
+
+For single small objects. Whole files go through viewer.jit's scanner.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+_PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[^"]+|"', re.DOTALL)
+_BARE = re.compile(r"(?<![\w.])[-+]?(?:nan|inf(?:inity)?|undefined|none)(?:\([a-z0-9]*\))?(?![\w.])", re.IGNORECASE)
+_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+_BAD_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)', re.DOTALL)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+_EVENT_KEYS: Final = "ph|name|cat|pid|tid|ts|dur|args|id|id2|s|bp|tts|tdur|cname|bind_id|sf"
+_QUOTED_VALUE = re.compile(rf'("(?:name|cat)"\s*:\s*")(.*?)("\s*(?:,\s*"(?:{_EVENT_KEYS})"\s*:|\}}))', re.DOTALL)
+_ESCAPE_OR_QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
+
+
+def loads(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
+    """The value at the front of ``text``; what follows it is ignored.
+
+    Args:
+        text: JSON, or nearly.
+        number: gets the text of every number; int and float by default.
+
+    Returns:
+        The value; nan and inf become None, lone surrogates and bad UTF-8 U+FFFD.
+
+    Raises:
+        ValueError: there is no sense in it (also when it is nested too deeply).
+    """
+    if number is None:
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            pass
+    decoded = text.decode("utf-8", "replace")
+    hooks: dict[str, Any] = {"parse_int": number, "parse_float": number} if number else {}
+    decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, **hooks)
+    try:
+        try:
+            value, _ = decoder.raw_decode(decoded.lstrip())
+        except ValueError:
+            value, _ = decoder.raw_decode(mend_words(decoded).lstrip())
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return _clean(value) if "\\u" in decoded else value
+
+
+def mend_words(text: str) -> str:
+    """Bare nan and inf to null, without trailing commas, bad escapes as plain backslashes; strings stay as they are."""
+    out = []
+    for part in _PARTS.findall(text):
+        if part.startswith('"'):
+            out.append(_BAD_ESCAPE.sub(lambda m: m[0] if m[1] else "\\\\", part))
+        else:
+            out.append(_BARE.sub("null", part))
+    joined = "".join(out)
+    pieces = _PARTS.findall(joined)
+    return "".join(p if p.startswith('"') else _TRAILING_COMMA.sub(r"\1", p) for p in pieces)
+
+
+def mend_quotes(text: str) -> str:
+    """Escape quotes that an old exporter left bare inside names: a name ends where the next key of an event begins."""
+    return _QUOTED_VALUE.sub(lambda m: m[1] + _ESCAPE_OR_QUOTE.sub(lambda q: q[1] or '\\"', m[2]) + m[3], text)
+
+
+def decode_text(raw: bytes) -> tuple[str, bool]:
+    """The body of a JSON string as text, and whether it had to be mended (bad UTF-8, bad escapes, lone surrogates)."""
+    try:
+        text = raw.decode("utf-8")
+        mended = False
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        mended = True
+    if "\\" not in text:
+        return text, mended
+    try:
+        value = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        value = json.loads('"' + _BAD_ESCAPE.sub(lambda m: m[0] if m[1] else "\\\\", text) + '"', strict=False)
+        mended = True
+    if _SURROGATE.search(value):
+        return replace_surrogates(value), True
+    return str(value), mended
+
+
+def replace_surrogates(text: str) -> str:
+    """Lone surrogates cannot be stored as UTF-8: they become U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return [_clean(v) for v in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(k): _clean(v) for k, v in value.items()}
+    return value
