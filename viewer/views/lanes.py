@@ -16,13 +16,14 @@ from viewer.base.frames import Arrow, Box, Hit, LaneFrame, Placement
 from viewer.base.ids import Paint
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
-from viewer.jit.raster import compose, find_wide, mark, sample
+from viewer.jit.raster import compose, find_wide, mark
 from viewer.store.session import Session
 from viewer.views import lane_hit
 from viewer.views.lane_arrows import find_arrows
 from viewer.views.lane_lod import LodStore
 from viewer.views.lane_plan import Line, Plan, SourceRows, plan, summary_rows
 from viewer.views.lane_tree import LANE_PAD, RowHeight, build_tree, default_row_height, full_row_height, place, shrinks
+from viewer.views.lane_warm import draw_rows, warm_up
 from viewer.views.palette import palette, rgb
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "full_row_height",
     "place",
     "shrinks",
+    "warm_up",
 ]
 
 LABEL_MIN_PX: Final = 34
@@ -79,7 +81,7 @@ class LanePainter:
         self.theme = theme
         self._palette = palette(theme)
         r, g, b = rgb(theme["accent"])
-        self._mark_color = np.uint32(0xFF000000 | r << 16 | g << 8 | b)
+        self._mark_color = 0xFF000000 | r << 16 | g << 8 | b
 
     def emphasise(self, picked: dict[int, NDArray[np.int64]]) -> None:
         """Underline slices: ascending rows of ``slices`` per input; {} for none. See ``lane_hit.same_name``."""
@@ -255,7 +257,7 @@ class LanePainter:
             trace = item.trace
             lod = self._lods.get(trace)
             t0 = item.clock.to_raw(window.start_ns)
-            sample(
+            draw_rows(
                 trace.slices.start_ns,
                 trace.slices.dur_ns,
                 trace.slices.paint,
@@ -263,21 +265,12 @@ class LanePainter:
                 trace.rows.end,
                 where.rows,
                 where.lines,
-                lod.origin,
-                lod.shift,
-                lod.levels,
-                lod.bins,
-                lod.offset,
-                lod.paint,
-                lod.cover,
+                lod,
                 t0,
                 window.length_ns,
-                float(edge_from),
-                lines[0],
-                lines[1],
-                lines[2],
-                scratch[0],
-                scratch[1],
+                edge_from,
+                lines,
+                scratch,
             )
             if source in picked:
                 mark(

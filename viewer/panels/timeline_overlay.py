@@ -1,0 +1,122 @@
+"""What the timeline shows upon its lanes, computed for one window: pure functions over the painter's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRectF
+
+from viewer.base.frames import Arrow, Hit, Note, PlacedRow, Placement
+from viewer.base.ids import Paint
+from viewer.base.selection import Selection, TimeRange
+from viewer.base.theme import PAINT_NAMES
+from viewer.base.time import format_duration
+from viewer.store.session import Session
+from viewer.views.lane_hit import time_of, x_of
+from viewer.views.lane_tree import LANE_PAD
+from viewer.views.lanes import LanePainter
+from viewer.views.ticks import exact
+from widgets.lane_overlay import NotePin, Overlay
+
+_FAR_PX: Final = 30_000.0
+"""Overlay coordinates are cut here: Qt's painter wants no astronomical ones."""
+
+
+class View:
+    """A window on the lanes in px: what turns session time and lanes into points."""
+
+    def __init__(self, window: TimeRange, width: int, top: int, placement: Placement) -> None:
+        self.window, self.width, self.top, self.placement = window, width, top, placement
+
+    def x(self, time_ns: int) -> float:
+        """Logical px of an instant, cut far outside."""
+        return min(max(x_of(self.window, self.width, time_ns), -_FAR_PX), _FAR_PX)
+
+    def point(self, time_ns: int, lane: str, depth: int) -> QPointF | None:
+        """The middle of a sub-row at an instant; None when its lane is not placed."""
+        row = self.placement.find(lane)
+        if row is None:
+            return None
+        return QPointF(self.x(time_ns), row.y + LANE_PAD + (depth + 0.5) * row.row_height - self.top)
+
+
+def selected_range(session: Session, selection: Selection) -> TimeRange | None:
+    """The time of what is selected: the slice, else the gap, else the range."""
+    if selection.slice is not None and selection.slice.input < len(session.inputs):
+        return time_of(session.inputs[selection.slice.input], selection.slice.index)
+    return selection.gap.range if selection.gap is not None else selection.range
+
+
+def build_overlay(
+    painter: LanePainter, view: View, selection: Selection, arrows: Sequence[Arrow], notes: Iterable[Note]
+) -> Overlay:
+    """Selection, range, arrows and notes; cursor and tooltip are added by the caller."""
+    out = Overlay()
+    if selection.range is not None:
+        span = selection.range
+        out.range = (view.x(span.start_ns), view.x(span.end_ns), format_duration(span.length_ns))
+    if selection.slice is not None and selection.slice.input < len(painter.session.inputs):
+        box = painter.box_of(selection.slice, view.window, view.width)
+        if box is not None:
+            out.selected = QRectF(box.x, box.y - view.top, box.width, box.height)
+    if selection.gap is not None:
+        row = _row_of(view.placement, selection.gap.input, selection.gap.lane)
+        if row is not None and row.lane is not None:
+            gap = selection.gap.range
+            x0, x1 = view.x(gap.start_ns), view.x(gap.end_ns)
+            height = row.row_height * row.lane.sub_rows
+            out.gap = QRectF(x0, row.y + LANE_PAD - view.top, max(x1 - x0, 2.0), height)
+            out.gap_text = f"gap {format_duration(gap.length_ns)}"
+    for arrow in arrows:
+        start = view.point(arrow.start_ns, arrow.start_lane, arrow.start_depth)
+        end = view.point(arrow.end_ns, arrow.end_lane, arrow.end_depth)
+        if start is not None and end is not None:
+            out.arrows.append((start, end))
+    out.notes = [pin for note in notes if (pin := _pin(view, note)) is not None]
+    return out
+
+
+def _row_of(placement: Placement, source: int, lane: int) -> PlacedRow | None:
+    return next((r for r in placement.rows if r.lane is not None and (source, lane) in r.lane.parts), None)
+
+
+def _pin(view: View, note: Note) -> NotePin | None:
+    """A note at its lane (the middle of its first sub-row); without a lane, or folded away, at the group's header."""
+    x = view.x(note.time_ns)
+    if not 0 <= x <= view.width:
+        return None
+    row = view.placement.find(note.lane)
+    if row is not None:
+        y = row.y + LANE_PAD + row.row_height / 2 - view.top
+    else:
+        header = next(
+            (r for r in view.placement.rows if r.lane is None and any(k.key == note.lane for k in r.group.lanes)), None
+        )
+        y = (header.y + header.height / 2 - view.top) if header is not None else 14.0
+    return NotePin(note.id, x, y, note.text, note.dx, note.dy)
+
+
+def describe(session: Session, hit: Hit | None, origin_ns: int) -> tuple[str, tuple[str, ...], Paint | None]:
+    """Title and lines of the tooltip of what is under the cursor; an empty title for nothing."""
+    if hit is None:
+        return "", (), None
+    if hit.slice is not None:
+        item = session.inputs[hit.slice.input]
+        time = time_of(item, hit.slice.index)
+        paint = Paint(int(item.trace.slices.paint[hit.slice.index]))
+        lines = (
+            f"{format_duration(time.length_ns)}  ·  starts at {exact(time.start_ns - origin_ns)}",
+            f"{PAINT_NAMES[paint]}  ·  {hit.row.group.title}"
+            + (f", {hit.row.lane.label}" if hit.row.lane is not None else ""),
+        )
+        return item.trace.name(hit.slice.index) or "(no name)", lines, paint
+    if hit.gap is not None:
+        gap = hit.gap.range
+        where = f"{hit.row.group.title}, {hit.row.lane.label}" if hit.row.lane is not None else hit.row.group.title
+        return (
+            f"Gap of {format_duration(gap.length_ns)}",
+            (f"starts at {exact(gap.start_ns - origin_ns)}", where),
+            None,
+        )
+    return "", (), None

@@ -1,0 +1,76 @@
+"""Calls of the compiled painting loops, and their warm-up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.jit.lod import Lod, build_lod, no_lod
+from viewer.jit.raster import compose, find_wide, first_from, first_touching, mark, sample
+
+
+def draw_rows(
+    starts: NDArray[np.int64],
+    durs: NDArray[np.int64],
+    paints: NDArray[np.uint8],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    lines: NDArray[np.int64],
+    lod: Lod,
+    t0: int,
+    length: int,
+    edge_from: float,
+    into: NDArray[np.uint8],
+    scratch: NDArray[np.float32],
+) -> None:
+    """Call :func:`viewer.jit.raster.sample` with the fields of a Lod; ``into`` is (paint, cover, edge, ...)."""
+    sample(
+        starts,
+        durs,
+        paints,
+        begin,
+        end,
+        rows,
+        lines,
+        lod.origin,
+        lod.shift,
+        lod.levels,
+        lod.bins,
+        lod.offset,
+        lod.paint,
+        lod.cover,
+        t0,
+        length,
+        float(edge_from),
+        into[0],
+        into[1],
+        into[2],
+        scratch[0],
+        scratch[1],
+    )
+
+
+def warm_up() -> None:
+    """Compile (or load) every loop that painting uses, for the types of mapped tables. Slow; for a worker thread."""
+    times = np.arange(4, dtype=np.int64) * 10
+    durs = np.full(4, 5, np.int64)
+    paints = np.zeros(4, np.uint8)
+    begin, end = np.zeros(1, np.int64), np.full(1, 4, np.int64)
+    for array in (times, durs, paints, begin, end):
+        array.flags.writeable = False  # like mapped columns: another type to the compiler
+    which = np.zeros(1, np.int64)
+    lines = np.zeros((4, 1, 8), np.uint8)
+    part = np.zeros((2, 8), np.float32)
+    for lod in (no_lod(1), build_lod(times, durs, paints, begin, end, few=1)):
+        draw_rows(times, durs, paints, begin, end, which, which, lod, 0, 40, 5.0, lines, part)
+    mark(times, durs, begin, end, which, which, which, 0, 40, lines[3])
+    ground = np.zeros((1, 8), np.uint32)
+    fills = np.zeros((1, 10, 256), np.uint32)
+    rows = np.zeros(2, np.uint8)
+    image = np.zeros((2, 8), np.uint32)
+    compose(image, rows.astype(np.int32), rows, rows, ground, fills, fills[0, :, 0].copy(), 1, 0, *lines)
+    found = np.zeros(4, np.int64)
+    find_wide(times, durs, begin, end, which, 0, 40, 1, found, found.copy())
+    first_from(times, 0, 4, 0)
+    first_touching(times, durs, 0, 4, 0)

@@ -1,0 +1,73 @@
+"""Arithmetic of the visible window: zoom, pan, fit. Whole ns throughout, so that nothing drifts at deep zoom."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from viewer.base.selection import TimeRange
+
+SHORTEST_NS: Final = 10
+"""The closest zoom."""
+_MARGIN: Final = 50
+"""A fitted window leaves 1/50 of its extent free on both sides."""
+
+
+def fitted(extent: TimeRange) -> TimeRange:
+    """The window that shows all of an extent with a little air."""
+    length = max(extent.length_ns, 1)
+    air = max(length // _MARGIN, SHORTEST_NS // 2)
+    return TimeRange(extent.start_ns - air, extent.start_ns + length + air)
+
+
+def focused(target: TimeRange, extent: TimeRange) -> TimeRange:
+    """The window that shows a slice, gap or range with its surroundings."""
+    air = max(target.length_ns // 4, SHORTEST_NS)
+    return clamped(TimeRange(target.start_ns - air, target.end_ns + air), extent)
+
+
+def clamped(window: TimeRange, extent: TimeRange) -> TimeRange:
+    """The nearest window that is neither too short nor too long and shows some of the extent."""
+    whole = fitted(extent)
+    length = min(max(window.length_ns, SHORTEST_NS), whole.length_ns)
+    centre = window.start_ns + window.length_ns // 2
+    start = window.start_ns if length == window.length_ns else centre - length // 2
+    return shifted_inside(TimeRange(start, start + length), whole)
+
+
+def shifted_inside(window: TimeRange, whole: TimeRange) -> TimeRange:
+    """The window moved by the least amount so that it lies in ``whole`` (which is at least as long)."""
+    start = max(min(window.start_ns, whole.end_ns - window.length_ns), whole.start_ns)
+    return TimeRange(start, start + window.length_ns)
+
+
+def zoomed(window: TimeRange, factor: float, x: float, width: int, extent: TimeRange) -> TimeRange:
+    """Zoom so that the instant at ``x`` of ``width`` px stays there; ``factor`` > 1 shows less time."""
+    share = min(max(x / max(width, 1), 0.0), 1.0)
+    longest = fitted(extent).length_ns
+    length = min(max(round(window.length_ns / factor), SHORTEST_NS), longest)
+    if factor > 1 and length >= window.length_ns:
+        length = max(SHORTEST_NS, window.length_ns - 1)
+    if factor < 1 and length <= window.length_ns:
+        length = min(longest, window.length_ns + 1)
+    anchor = window.start_ns + round(window.length_ns * share)
+    start = anchor - round(length * share)
+    return shifted_inside(TimeRange(start, start + length), fitted(extent))
+
+
+def panned(window: TimeRange, px: float, width: int, extent: TimeRange) -> TimeRange:
+    """Move the view by so many px; positive shows later times. Moves at least 1 ns."""
+    exact = px * window.length_ns / max(width, 1)
+    step = round(exact) or (1 if exact > 0 else -1 if exact < 0 else 0)
+    return shifted_inside(TimeRange(window.start_ns + step, window.end_ns + step), fitted(extent))
+
+
+def revealed(target: TimeRange, window: TimeRange, extent: TimeRange) -> TimeRange:
+    """A window of about the same zoom that shows the target; closer or wider where it would be a speck or cut off."""
+    if target.length_ns > window.length_ns or target.length_ns < window.length_ns // 400:
+        air = max(target.length_ns * 4, SHORTEST_NS)
+        return clamped(TimeRange(target.start_ns - air, target.end_ns + air), extent)
+    if window.start_ns <= target.start_ns and target.end_ns <= window.end_ns:
+        return window
+    centre = target.start_ns + target.length_ns // 2
+    start = centre - window.length_ns // 2
+    return clamped(TimeRange(start, start + window.length_ns), extent)

@@ -1,0 +1,283 @@
+"""The column left of the lanes: rank headers and lane labels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from viewer.base.frames import PlacedRow, Placement
+from viewer.base.theme import Theme
+from widgets.theming import safe_tip
+
+_EDGE_PX: Final = 5
+_INDENT: Final = 22.0
+_NARROWEST: Final = 110
+_WIDEST: Final = 520
+
+
+class LaneHeaders(QWidget):
+    """Draws the headers of a placement, scrolled like the lanes. The header of the topmost group stays in sight.
+
+    Signals:
+        group_toggled(int id): fold or unfold a group.
+        group_clicked(int id): its title was clicked.
+        lane_toggled(str key): make a deep lane tall, or small again.
+        scrolled(float px): the wheel turned here.
+        width_dragged(int px): the right border was dragged.
+    """
+
+    group_toggled = Signal(int)
+    group_clicked = Signal(int)
+    lane_toggled = Signal(str)
+    scrolled = Signal(float)
+    width_dragged = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lane-headers")
+        self.setAccessibleName("Ranks and lanes")
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._theme = theme
+        self._placement = Placement((), 0)
+        self._collapsed: frozenset[int] = frozenset()
+        self._deep: frozenset[str] = frozenset()
+        self._tall: frozenset[str] = frozenset()
+        self._selected: int | None = None
+        self._top = 0
+        self._hover: PlacedRow | None = None
+        self._resizing = False
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours."""
+        self._theme = theme
+        self.update()
+
+    def set_rows(
+        self, placement: Placement, collapsed: frozenset[int], deep: frozenset[str], tall: frozenset[str]
+    ) -> None:
+        """Show a placement. ``deep`` lanes can be made tall, ``tall`` ones are."""
+        self._placement, self._collapsed, self._deep, self._tall = placement, collapsed, deep, tall
+        self._hover = None
+        self.update()
+
+    def set_top(self, top: int) -> None:
+        """Scroll: this px of the content is at the top."""
+        if top != self._top:
+            self._top = top
+            self.update()
+
+    def set_selected_group(self, group: int | None) -> None:
+        """Mark a group."""
+        if group != self._selected:
+            self._selected = group
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        """Wide enough for a stream of one of several GPUs."""
+        return QSize(210, 400)
+
+    # painting
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        """Draw what is in sight."""
+        painter = QPainter(self)
+        try:
+            self._paint(painter)
+        finally:
+            painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
+        theme, area = self._theme, QRectF(self.rect())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(area, QColor(theme["window"]))
+        sticky: PlacedRow | None = None
+        for index, row in enumerate(self._placement.rows):
+            if row.lane is None and row.y <= self._top:
+                sticky = row
+            if row.y + row.height <= self._top or row.y >= self._top + self.height():
+                continue
+            box = QRectF(0, row.y - self._top, area.width(), row.height)
+            if row.lane is None:
+                self._paint_group(painter, row, box)
+            else:
+                self._paint_lane(painter, row, box, odd=bool(index & 1))
+        if sticky is not None and sticky.y < self._top:
+            self._paint_group(painter, sticky, self._sticky_box(sticky))
+        painter.setPen(QPen(QColor(theme["line"]), 1))
+        painter.drawLine(QPointF(area.right() + 0.5, 0), QPointF(area.right() + 0.5, area.bottom() + 1))
+
+    def _sticky_box(self, row: PlacedRow) -> QRectF:
+        """At the top, pushed out by the next group's header."""
+        following = next((r.y for r in self._placement.rows if r.lane is None and r.y > row.y), None)
+        y = 0.0 if following is None else min(0.0, float(following - self._top - row.height))
+        return QRectF(0, y, self.width(), row.height)
+
+    def _font(self, px: int, *, bold: bool = False) -> QFont:
+        font = QFont(self.font())
+        font.setPixelSize(px)
+        if bold:
+            font.setWeight(QFont.Weight.DemiBold)
+        return font
+
+    def _paint_group(self, painter: QPainter, row: PlacedRow, box: QRectF) -> None:
+        theme, group = self._theme, row.group
+        painter.fillRect(box, QColor(theme["group"]))
+        if group.id == self._selected:
+            painter.fillRect(QRectF(0, box.top(), 3, box.height()), QColor(theme["accent"]))
+        self._paint_triangle(painter, QPointF(13, box.center().y()), opened=group.id not in self._collapsed)
+        left = _INDENT + 2
+        right = box.right() - 8
+        if group.warning:
+            right -= 18
+            painter.setFont(self._font(13, bold=True))
+            painter.setPen(QColor(theme["warning"]))
+            painter.drawText(QRectF(right, box.top(), 16, box.height()), Qt.AlignmentFlag.AlignCenter, "⚠")
+        font = self._font(12, bold=True)
+        metrics = QFontMetricsF(font)
+        title = metrics.elidedText(group.title, Qt.TextElideMode.ElideMiddle, right - left)
+        painter.setFont(font)
+        painter.setPen(QColor(theme["text"]))
+        painter.drawText(QRectF(left, box.top(), right - left, box.height()), Qt.AlignmentFlag.AlignVCenter, title)
+        left += metrics.horizontalAdvance(title) + 8
+        if group.subtitle and right - left > 40:
+            font = self._font(11)
+            shown = QFontMetricsF(font).elidedText(group.subtitle, Qt.TextElideMode.ElideRight, right - left)
+            painter.setFont(font)
+            painter.setPen(QColor(theme["muted"]))
+            painter.drawText(QRectF(left, box.top(), right - left, box.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+
+    def _paint_lane(self, painter: QPainter, row: PlacedRow, box: QRectF, *, odd: bool) -> None:
+        lane, theme = row.lane, self._theme
+        assert lane is not None
+        painter.fillRect(box, QColor(theme["alternate" if odd else "base"]))
+        hovered = self._hover is not None and self._hover.lane is not None and self._hover.lane.key == lane.key
+        right = box.right() - 8
+        # The label stays in sight while any of a tall lane is.
+        top = max(box.top(), min(0.0, box.bottom() - 20) if box.top() < 0 else box.top())
+        line = QRectF(_INDENT, top, right - _INDENT, min(box.height(), 26.0))
+        if lane.key in self._deep:
+            if hovered or lane.key in self._tall:
+                self._paint_triangle(
+                    painter, QPointF(right - 4, line.center().y()), opened=lane.key in self._tall, muted=True
+                )
+            line.setRight(right - 14)
+        font = self._font(11)
+        metrics = QFontMetricsF(font)
+        if line.height() < metrics.height():
+            font = self._font(9)
+            metrics = QFontMetricsF(font)
+        painter.setFont(font)
+        painter.setPen(QColor(theme["text"]))
+        shown = metrics.elidedText(lane.label, Qt.TextElideMode.ElideMiddle, line.width())
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, shown)
+
+    def _paint_triangle(self, painter: QPainter, at: QPointF, *, opened: bool, muted: bool = False) -> None:
+        path = QPainterPath()
+        points = ((-4, -2), (4, -2), (0, 3)) if opened else ((-2, -4), (3, 0), (-2, 4))
+        path.moveTo(at + QPointF(*points[0]))
+        for point in points[1:]:
+            path.lineTo(at + QPointF(*point))
+        path.closeSubpath()
+        painter.fillPath(path, QColor(self._theme["muted" if muted else "text"]))
+
+    # mouse
+
+    def _row_at(self, y: float) -> PlacedRow | None:
+        heads = [r for r in self._placement.rows if r.lane is None and r.y <= self._top]
+        if heads and heads[-1].y < self._top and self._sticky_box(heads[-1]).contains(QPointF(1, y)):
+            return heads[-1]
+        return self._placement.at(y + self._top)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Fold, select, make tall, or take hold of the border."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        at = event.position()
+        if at.x() >= self.width() - _EDGE_PX:
+            self._resizing = True
+            return
+        row = self._row_at(at.y())
+        if row is None:
+            return
+        if row.lane is None:
+            if at.x() < _INDENT:
+                self.group_toggled.emit(row.group.id)
+            else:
+                self.group_clicked.emit(row.group.id)
+        elif row.lane.key in self._deep:
+            self.lane_toggled.emit(row.lane.key)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """A double click on a title folds the group."""
+        row = self._row_at(event.position().y())
+        if row is not None and row.lane is None and event.position().x() >= _INDENT:
+            self.group_toggled.emit(row.group.id)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Resize, or show what can be clicked."""
+        at = event.position()
+        if self._resizing:
+            self.width_dragged.emit(int(min(max(at.x(), _NARROWEST), _WIDEST)))
+            return
+        row = self._row_at(at.y())
+        if at.x() >= self.width() - _EDGE_PX:
+            self.setCursor(Qt.CursorShape.SizeHorCursor)
+        elif row is not None and (row.lane is None or row.lane.key in self._deep):
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+        else:
+            self.setCursor(Qt.CursorShape.ArrowCursor)
+        if row is not self._hover:
+            self._hover = row
+            self.update()
+
+    def mouseReleaseEvent(self, _: QMouseEvent) -> None:
+        """Let go of the border."""
+        self._resizing = False
+
+    def leaveEvent(self, _: QEvent) -> None:
+        """Nothing is pointed at."""
+        self._hover = None
+        self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Scroll like the lanes."""
+        pixels = event.pixelDelta().y() or event.angleDelta().y() / 2
+        self.scrolled.emit(-float(pixels))
+        event.accept()
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips with everything that may have been elided."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), safe_tip(self.tip_at(event.pos().y())), self)
+            return True
+        return super().event(event)
+
+    def tip_at(self, y: float) -> str:
+        """The full text of the header at a height of the widget."""
+        row = self._row_at(y)
+        if row is None:
+            return ""
+        if row.lane is None:
+            return "\n".join(t for t in (row.group.title, row.group.subtitle, row.group.warning) if t)
+        hint = ""
+        if row.lane.key in self._deep:
+            hint = (
+                "Click to make it small." if row.lane.key in self._tall else "Click to make it tall enough for names."
+            )
+        return "\n".join(t for t in (row.lane.detail, hint) if t)

@@ -1,0 +1,272 @@
+"""The canvas of the timeline: shows an image of the lanes with names and marks upon it, and says what the mouse did.
+
+It draws what its source hands over and interprets nothing: a click is a point, a drag is two points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QFont,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QWidget
+
+from viewer.base.frames import LaneFrame
+from viewer.base.theme import Theme
+from widgets.labels import LabelCache
+from widgets.lane_overlay import NotePin, Overlay, note_rect, paint_overlay
+
+Source = Callable[[int, int, float], tuple[LaneFrame, Overlay] | None]
+"""(width, height, device pixel ratio) -> what to show now; None while there is nothing."""
+
+_NOTCH: Final = 120.0
+_TEXT_PAD: Final = 5.0
+_SMALL_ROW: Final = 16
+
+
+class LanesCanvas(QWidget):
+    """Draws lanes. All coordinates in signals are logical px of the canvas.
+
+    Signals:
+        zoomed(float steps, float x): notches of the wheel with Ctrl; positive zooms in.
+        panned(float px): the view moves by so many px; positive shows later times.
+        scrolled(float px): the content moves up by so many px.
+        clicked(QPointF), double_clicked(QPointF): with the left button.
+        range_dragged(float x0, float x1, bool done): a drag with the left button, x0 <= x1.
+        pointed(object): QPointF under the mouse, None when it left.
+        note_moved(int id, float dx, float dy): new offset of a note's box from its anchor.
+        note_edited(int id), note_removed(int id)
+    """
+
+    zoomed = Signal(float, float)
+    panned = Signal(float)
+    scrolled = Signal(float)
+    clicked = Signal(QPointF)
+    double_clicked = Signal(QPointF)
+    range_dragged = Signal(float, float, bool)
+    pointed = Signal(object)
+    note_moved = Signal(int, float, float)
+    note_edited = Signal(int)
+    note_removed = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lanes")
+        self.setAccessibleName("Lanes")
+        self.setAccessibleDescription("Swimlanes of all ranks. W and S zoom, A and D pan, click selects.")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setMinimumSize(120, 60)
+        self._source: Source | None = None
+        self._notes: list[NotePin] = []
+        self._active_note: int | None = None
+        self._press: QPointF | None = None
+        self._last = QPointF()
+        self._doing = ""  # "", "press", "range", "pan", "note"
+        self._note_grip = QPointF()
+        self._note_offset: QPointF | None = None
+        self.set_theme(theme)
+
+    def set_source(self, source: Source) -> None:
+        """Where frames come from; called in every paint."""
+        self._source = source
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours and lay out names anew."""
+        self._theme = theme
+        self._text_colors = [QColor(c) for c in theme.paint_text]
+        self._make_fonts()
+        self.update()
+
+    def _make_fonts(self) -> None:
+        self._font = QFont(self.font())
+        self._font.setPixelSize(12)
+        small = QFont(self.font())
+        small.setPixelSize(10)
+        normal = QFont(self.font())
+        normal.setPixelSize(11)
+        self._labels = LabelCache(normal)
+        self._small_labels = LabelCache(small)
+
+    def sizeHint(self) -> QSize:
+        """A comfortable size."""
+        return QSize(900, 500)
+
+    # painting
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        """Draw the frame of the moment; the painter is closed whatever happens."""
+        painter = QPainter(self)
+        try:
+            self._paint(painter)
+        finally:
+            painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
+        shown = self._source(self.width(), self.height(), self.devicePixelRatioF()) if self._source else None
+        if shown is None:
+            painter.fillRect(self.rect(), QColor(self._theme["base"]))
+            return
+        frame, overlay = shown
+        tall, wide = frame.image.shape
+        image = QImage(frame.image.data, wide, tall, wide * 4, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(frame.dpr)
+        painter.drawImage(QPointF(0, 0), image)
+        self._paint_labels(painter, frame)
+        self._notes = [self._dragged(n) for n in overlay.notes]
+        overlay.notes = self._notes
+        paint_overlay(painter, overlay, self._theme, self._font, QRectF(self.rect()), self._active_note)
+
+    def _paint_labels(self, painter: QPainter, frame: LaneFrame) -> None:
+        used = None
+        for box in sorted(frame.labels, key=lambda b: (b.height < _SMALL_ROW, b.paint)):
+            left = max(box.x, 0.0)
+            room = min(box.x + box.width, float(self.width())) - left - 2 * _TEXT_PAD + 2
+            cache = self._small_labels if box.height < _SMALL_ROW else self._labels
+            text = cache.fit(box.text, room)
+            if text is None:
+                continue
+            if used != (cache is self._labels, box.paint):
+                used = (cache is self._labels, box.paint)
+                painter.setFont(cache.font)
+                painter.setPen(self._text_colors[box.paint])
+            cache.draw(painter, left + _TEXT_PAD, box.y - 0.5, box.height, text)
+
+    # notes
+
+    def _dragged(self, note: NotePin) -> NotePin:
+        if self._doing == "note" and note.id == self._active_note and self._note_offset is not None:
+            return NotePin(note.id, note.x, note.y, note.text, self._note_offset.x(), self._note_offset.y())
+        return note
+
+    def _note_at(self, at: QPointF) -> NotePin | None:
+        area = QRectF(self.rect())
+        return next((n for n in reversed(self._notes) if note_rect(n, self._font, area).contains(at)), None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Delete removes the note that was clicked last; other keys are for the panel."""
+        if self._active_note is not None and event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            note, self._active_note = self._active_note, None
+            self.note_removed.emit(note)
+            self.update()
+        else:
+            event.ignore()
+
+    # mouse
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Ctrl zooms at the cursor, Shift pans, plain scrolls; touchpads give pixels."""
+        pixels, angle = event.pixelDelta(), event.angleDelta()
+        dx = float(pixels.x()) if not pixels.isNull() else angle.x() / _NOTCH * 60
+        dy = float(pixels.y()) if not pixels.isNull() else angle.y() / _NOTCH * 60
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoomed.emit((angle.y() or angle.x()) / _NOTCH, event.position().x())
+        elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.panned.emit(-2 * (dy or dx))
+        else:
+            if dx:
+                self.panned.emit(-dx)
+            if dy:
+                self.scrolled.emit(-dy)
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click, a drag, a pan, or the move of a note."""
+        at = event.position()
+        self._press = self._last = at
+        button, shift = event.button(), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if button == Qt.MouseButton.MiddleButton or (button == Qt.MouseButton.LeftButton and shift):
+            self._doing = "pan"
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        elif button == Qt.MouseButton.LeftButton:
+            note = self._note_at(at)
+            self._active_note = note.id if note else None
+            self._doing = "press"
+            if note is not None:
+                self._doing = "note"
+                box = note_rect(note, self._font, QRectF(self.rect()))
+                self._note_grip = at - box.topLeft()
+                self._note_offset = None
+            self.update()
+        else:
+            self._doing = ""
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Continue what the press began, else tell what is pointed at."""
+        at = event.position()
+        if self._doing == "pan":
+            self.panned.emit(self._last.x() - at.x())
+            if self._last.y() != at.y():
+                self.scrolled.emit(self._last.y() - at.y())
+        elif self._doing == "note":
+            note = next((n for n in self._notes if n.id == self._active_note), None)
+            if note is not None and self._far(at):
+                self._note_offset = at - self._note_grip - QPointF(note.x, note.y)
+                self.update()
+        elif self._doing == "range" or (self._doing == "press" and self._far(at)):
+            assert self._press is not None
+            self._doing = "range"
+            self.range_dragged.emit(min(self._press.x(), at.x()), max(self._press.x(), at.x()), False)
+        if self._doing in ("", "range"):
+            over_note = self._doing == "" and self._note_at(at) is not None
+            self.setCursor(Qt.CursorShape.OpenHandCursor if over_note else Qt.CursorShape.ArrowCursor)
+            self.pointed.emit(None if over_note else at)
+        self._last = at
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """End it."""
+        at = event.position()
+        doing, self._doing = self._doing, ""
+        if doing == "pan":
+            self.unsetCursor()
+        elif doing == "note" and self._note_offset is not None and self._active_note is not None:
+            offset, self._note_offset = self._note_offset, None
+            self.note_moved.emit(self._active_note, offset.x(), offset.y())
+        elif doing == "range" and self._press is not None:
+            self.range_dragged.emit(min(self._press.x(), at.x()), max(self._press.x(), at.x()), True)
+        elif doing == "press":
+            self.clicked.emit(at)
+        self._press = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Edit a note, or report the place."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        note = self._note_at(event.position())
+        self._doing = ""
+        if note is not None:
+            self.note_edited.emit(note.id)
+        else:
+            self.double_clicked.emit(event.position())
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """The mouse came in."""
+        self.pointed.emit(event.position())
+
+    def leaveEvent(self, _: QEvent) -> None:
+        """The mouse left."""
+        self.pointed.emit(None)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another font means other label widths."""
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_theme"):
+            self._make_fonts()
+            self.update()
+        super().changeEvent(event)
+
+    def _far(self, at: QPointF) -> bool:
+        assert self._press is not None
+        return (at - self._press).manhattanLength() >= QApplication.startDragDistance() // 2

@@ -1,0 +1,93 @@
+"""The time axis above the lanes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from viewer.base.theme import Theme
+from widgets.lane_overlay import color, pill
+
+HEIGHT: Final = 26
+
+Ticks = Sequence[tuple[float, str, bool, int]]
+"""(x, label, whether it is labelled, time) per tick."""
+
+
+class Ruler(QWidget):
+    """Draws ticks, the selected range and the instant under the cursor. All x are logical px."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("ruler")
+        self.setAccessibleName("Time axis")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._theme = theme
+        self._ticks: Ticks = ()
+        self._range: tuple[float, float] | None = None
+        self._cursor: tuple[float, str] | None = None
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours."""
+        self._theme = theme
+        self.update()
+
+    def set_ticks(self, ticks: Ticks, span: tuple[float, float] | None) -> None:
+        """Show an axis and the selected range."""
+        if ticks != self._ticks or span != self._range:
+            self._ticks, self._range = ticks, span
+            self.setAccessibleDescription(", ".join(label for _, label, major, _ in ticks if major))
+            self.update()
+
+    def set_cursor(self, cursor: tuple[float, str] | None) -> None:
+        """Show the instant under the cursor: (x, text), or nothing."""
+        if cursor != self._cursor:
+            self._cursor = cursor
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        """One line of text and its ticks."""
+        return QSize(400, HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        """As tall, however narrow."""
+        return QSize(50, HEIGHT)
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        """Draw the axis."""
+        painter = QPainter(self)
+        try:
+            self._paint(painter)
+        finally:
+            painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
+        theme, area = self._theme, QRectF(self.rect())
+        font = QFont(self.font())
+        font.setPixelSize(11)
+        painter.setFont(font)
+        painter.fillRect(area, QColor(theme["window"]))
+        if self._range is not None:
+            x0, x1 = self._range
+            painter.fillRect(QRectF(x0, 0, max(x1 - x0, 1), area.height()), color(theme, "accent", 60))
+        metrics = QFontMetricsF(font)
+        bottom = area.bottom()
+        for x, label, major, _ in self._ticks:
+            at = math.floor(x) + 0.5
+            painter.setPen(QPen(QColor(theme["muted" if major else "line"]), 1))
+            painter.drawLine(QPointF(at, bottom - (8 if major else 4)), QPointF(at, bottom))
+            if label and at + 4 + metrics.horizontalAdvance(label) < area.right():
+                painter.setPen(QColor(theme["text"]))
+                box = QRectF(at + 4, 0, 300, area.height() - 5)
+                painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
+        painter.setPen(QPen(QColor(theme["line"]), 1))
+        painter.drawLine(QPointF(0, bottom - 0.5), QPointF(area.right(), bottom - 0.5))
+        if self._cursor is not None:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            pill(painter, self._cursor[1], self._cursor[0], 3, theme, area)
