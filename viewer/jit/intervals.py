@@ -132,7 +132,7 @@ def clip(start: I64, end: I64, lo: int, hi: int) -> Intervals:
     """A disjoint set cut to [lo, hi): two binary searches and a copy of what is left."""
     a = int(np.searchsorted(end, lo, "right"))
     b = int(np.searchsorted(start, hi, "left"))
-    if a >= b:
+    if a >= b or hi <= lo:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     s, e = start[a:b].copy(), end[a:b].copy()
     s[0] = max(int(s[0]), lo)
