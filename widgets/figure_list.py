@@ -13,6 +13,9 @@ from viewer.base.theme import Theme
 from widgets.theming import color, set_tip
 from widgets.wrap_label import WrapLabel
 
+LINK_LINES, VALUE_LINES = 2, 12
+"""Lines of a value that leads somewhere (a name), and of any other; the rest is in the tooltip."""
+
 
 class HowButton(QAbstractButton):
     """A small ringed question mark that opens one explanation."""
@@ -67,7 +70,7 @@ class _Row:
 
     def __init__(self, owner: FigureList) -> None:
         self.label = WrapLabel(owner)
-        self.value = WrapLabel(owner, max_lines=6)
+        self.value = WrapLabel(owner)
         self.button = HowButton(owner)
         self.how = WrapLabel(owner)
         self.figure: Figure | None = None
@@ -147,7 +150,7 @@ class FigureList(QWidget):
         row = _Row(self)
         line = 2 * len(self._rows)
         top = Qt.AlignmentFlag.AlignTop
-        width = self.fontMetrics().averageCharWidth() * 18
+        width = self.fontMetrics().averageCharWidth() * 17
         row.label.setFixedWidth(width)
         self._grid.addWidget(row.label, line, 0, top)
         self._grid.addWidget(row.value, line, 1)
@@ -166,6 +169,7 @@ class FigureList(QWidget):
         row.label.set_text(figure.label)
         row.value.set_text(figure.value)
         row.value.set_link(figure.jump is not None)
+        row.value.set_max_lines(LINK_LINES if figure.jump is not None else VALUE_LINES)
         row.how.set_text(figure.how)
         row.value.setAccessibleName(f"{figure.label}: {figure.value}")
         row.value.setAccessibleDescription(figure.how)

@@ -15,7 +15,7 @@ from viewer.base.theme import Theme
 from viewer.base.units import format_count
 from widgets.theming import color
 
-LOG_RATIO = 30.0
+LOG_RATIO = 12.0
 """Ranges wider than this get a logarithmic axis (their bins are expected to be geometric)."""
 
 

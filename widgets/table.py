@@ -43,7 +43,10 @@ from widgets.theming import color, palette_of, safe_tip
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()
 NAME_WIDTH = 130
-"""The first column never gets narrower; the table scrolls sideways instead."""
+"""The column that takes what is left never gets narrower than this; the table scrolls sideways instead."""
+COLUMN_MOST = 220
+INDENT = "\u2002"
+"""Before texts that follow a column of numbers, which end where they begin."""
 CHIP = 9
 _NUMBER = (int, float, type(None))
 _UNITS = (" ns", " us", " ms", " s")
@@ -131,7 +134,7 @@ class TableModel(QAbstractTableModel):
         row, column = self.order[index.row()], index.column()
         text = self.frame.rows[row][column]
         if role == Qt.ItemDataRole.DisplayRole:
-            return text
+            return text if self.numeric[column] or not column else INDENT + text
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if self.numeric[column] else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
@@ -156,7 +159,8 @@ class TableModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal or section >= len(self.frame.headers):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return self.frame.headers[section]
+            head = self.frame.headers[section]
+            return head if self.numeric[section] or not section else INDENT + head
         if role == Qt.ItemDataRole.ToolTipRole and section < len(self.frame.how):
             return safe_tip(self.frame.how[section])
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -237,7 +241,7 @@ class DataTable(QTableView):
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -320,20 +324,26 @@ class DataTable(QTableView):
         return self.horizontalHeader().length() > self.viewport().width()
 
     def _fit_columns(self) -> None:
-        """Columns as wide as their texts; the first takes what is left and is elided."""
+        """Columns as wide as their texts; the column with the longest texts takes what is left, and elides them."""
         count = self._model.columnCount()
         if not count:
             return
-        metrics, head = self.fontMetrics(), self.horizontalHeader()
-        arrow = 18
+        metrics, head = self.fontMetrics(), self.horizontalHeader().fontMetrics()
+        needs = []
+        for c in range(count):
+            pad = 14 + (CHIP + 6 if c == 0 and any(p is not None for p in self._model.frame.paints) else 0)
+            title = head.horizontalAdvance(self._model.frame.headers[c]) + 16
+            texts = max((metrics.horizontalAdvance(r[c]) for r in self._model.frame.rows[:300]), default=0) + pad
+            needs.append(max(title, texts))
+        words = [c for c in range(count) if not self._model.numeric[c]] or [0]
+        elastic = max(words, key=needs.__getitem__)
         rest = 0
-        for c in range(1, count):
-            title = head.fontMetrics().horizontalAdvance(self._model.frame.headers[c]) + arrow
-            texts = max((metrics.horizontalAdvance(r[c]) for r in self._model.frame.rows[:300]), default=0) + 14
-            width = min(max(title, texts), 220)
-            self.setColumnWidth(c, width)
-            rest += width
-        self.setColumnWidth(0, max(NAME_WIDTH, self.viewport().width() - rest))
+        for c in range(count):
+            if c != elastic:
+                width = min(needs[c], COLUMN_MOST)
+                self.setColumnWidth(c, width)
+                rest += width
+        self.setColumnWidth(elastic, max(min(NAME_WIDTH, needs[elastic]), self.viewport().width() - rest))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fit the columns to the new width."""

@@ -25,6 +25,10 @@ def error_sentence(what: str, error: Exception) -> str:
     return f"{what} cannot be shown: {said.rstrip('.')}."
 
 
+def _ignore(_: object) -> None:
+    """Nothing waits for it; a click meets the same error and tells it."""
+
+
 class BreakdownPanel(QWidget):
     """Follows the selection of a :class:`JobContext`; the newest selection wins."""
 
@@ -39,12 +43,24 @@ class BreakdownPanel(QWidget):
         self.view.jump_requested.connect(context.jump)
         self.view.set_message(HINT)
         context.selection_changed.connect(self._refresh)
-        context.session_changed.connect(self._refresh)
+        context.session_changed.connect(self._reset)
         context.theme_changed.connect(self._set_theme)
         self._refresh()
 
     def _set_theme(self, theme: Theme) -> None:
         self.view.set_theme(theme)
+
+    def _reset(self, session: Session) -> None:
+        """Another session: what clicks will need is built while the user looks at the lanes."""
+        self._context.work.submit("breakdown-ahead", lambda cancel: self._prepare(session, cancel), _ignore, _ignore)
+        self._refresh()
+
+    @staticmethod
+    def _prepare(session: Session, cancel: CancelToken) -> None:
+        cancel.check()
+        from viewer.views.breakdown import prepare
+
+        prepare(session, cancel)
 
     def _refresh(self, _: object = None) -> None:
         session, selection = self._context.session, self._context.selection

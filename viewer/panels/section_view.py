@@ -49,7 +49,7 @@ class SectionBox(QWidget):
         self.header = QToolButton(self)
         self.header.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.header.setAutoRaise(True)
-        self.header.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.header.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         font = QFont(self.header.font())
         font.setBold(True)
         self.header.setFont(font)

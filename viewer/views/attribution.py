@@ -10,9 +10,9 @@ from viewer.base.frames import BarFrame, Figure, PanelFrame, Section
 from viewer.base.ids import Paint
 from viewer.base.selection import GapRef, SliceRef, TimeRange
 from viewer.base.time import format_duration
-from viewer.base.units import format_count, format_share
+from viewer.base.units import format_count
 from viewer.store.session import Input, RankGroup, Session
-from viewer.views.figures import TableMaker, device_name, dur, exact, num, pct, plural, shown, since_origin, word
+from viewer.views.figures import TableMaker, device_name, dur, exact, num, pct, plural, share, shown, since_origin, word
 from viewer.views.figures import time_cell as at_cell
 
 TOP = 10
@@ -33,16 +33,20 @@ class DeviceRow:
 def attribution(session: Session, group: int | None = None, chosen: TimeRange | None = None) -> PanelFrame:
     """The panel of one rank group (by id) or of all, over a range of session time or the whole traces."""
     one = next((g for g in session.groups if g.id == group), None)
+    if one is None and len(session.groups) == 1:
+        one = session.groups[0]
     groups = (one,) if one is not None else session.groups
     rows = [row for g in groups for row in _rows(session, g, chosen)]
     title = one.label if one is not None else plural(len(session.groups), "rank")
+    if len(rows) == 1:
+        title += f" · {device_name(rows[0].item, rows[0].device)}"
     subtitle = _scope(session, chosen)
     if not rows:
         return PanelFrame(shown(title), subtitle, None, (Section("", note=_nothing(groups, session, chosen)),))
     sections: list[Section] = []
     if len(rows) == 1:
         row = rows[0]
-        sections += _identity(row.figures, f"Where the time went: {device_name(row.item, row.device)}", chosen)
+        sections += _identity(row.figures, "Where the time went", chosen)
     else:
         total = _summed([r.figures for r in rows])
         sections += _identity(total, f"Sum over {plural(len(rows), 'device')}", chosen, devices=len(rows))
@@ -131,9 +135,7 @@ def _identity(f: DeviceFigures, title: str, chosen: TimeRange | None, devices: i
         ),
         ("idle", f.idle_ns, None, "Span − busy: nothing ran on any stream of the device."),
     )
-    figures = [
-        Figure(label, f"{exact(ns)} · {format_share(ns, f.span_ns)}", how + summed) for label, ns, _, how in parts
-    ]
+    figures = [Figure(label, f"{exact(ns)} · {share(ns, f.span_ns)}", how + summed) for label, ns, _, how in parts]
     figures.append(
         Figure(
             "sum = span",
@@ -142,9 +144,9 @@ def _identity(f: DeviceFigures, title: str, chosen: TimeRange | None, devices: i
             "this is checked on every computation.",
         )
     )
-    of_comm = f"{exact(f.overlap_ns)} · {format_share(f.overlap_ns, f.comm_ns)} of communication"
+    of_comm = f"{exact(f.overlap_ns)} · {share(f.overlap_ns, f.comm_ns)} of communication"
     more = (
-        Figure("busy", f"{exact(f.busy_ns)} · {format_share(f.busy_ns, f.span_ns)}", "U(all GPU work)." + summed),
+        Figure("busy", f"{exact(f.busy_ns)} · {share(f.busy_ns, f.span_ns)}", "U(all GPU work)." + summed),
         Figure(
             "communication",
             exact(f.comm_ns),

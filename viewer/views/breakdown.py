@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from viewer.analyses.links import links
+from viewer.analyses.steps import step_table
 from viewer.base.frames import PanelFrame, Section
 from viewer.base.ids import LaneKind
 from viewer.base.selection import Selection
+from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.views.breakdown_cpu import cpu_slice
 from viewer.views.breakdown_gpu import gpu_slice
 from viewer.views.breakdown_mark import stream_mark
 from viewer.views.gap import gap_frame
 from viewer.views.subject import Subject
+
+
+def prepare(session: Session, cancel: CancelToken) -> None:
+    """Build ahead of the first click what every breakdown looks up: GPU work, links and steps of each file."""
+    for item in session.inputs:
+        cancel.check()
+        links(item.trace)
+        step_table(item.trace)
 
 
 def breakdown(session: Session, selection: Selection) -> PanelFrame:

@@ -10,8 +10,7 @@ from viewer.analyses.links import launched_under, links, queues_work
 from viewer.analyses.steps import Step, step_table
 from viewer.base.frames import BarFrame, Figure, PanelFrame, Section
 from viewer.base.ids import LaneKind, Paint
-from viewer.base.units import format_share
-from viewer.views.figures import TableMaker, absent, device_name, dur, exact, num, pct, plural, word
+from viewer.views.figures import TableMaker, absent, device_name, dur, exact, num, pct, plural, share, word
 from viewer.views.kernel_stack import SHAPE_KEYS, input_figures, stack_section
 from viewer.views.launched import by_name_section, one_by_one_section
 from viewer.views.subject import Subject, args_section, class_figure, time_figures
@@ -42,7 +41,7 @@ def cpu_slice(subject: Subject) -> PanelFrame:
             1,
             Figure(
                 "self time",
-                f"{exact(own)} · {format_share(own, subject.dur)}",
+                f"{exact(own)} · {share(own, subject.dur)}",
                 "Duration − U(slices directly inside it on this thread): what it did itself.",
             ),
         )
@@ -195,11 +194,11 @@ def _step_sections(subject: Subject, step: Step) -> list[Section]:
             "Of the GPU work launched in this step, by launch and not by time; its span is first start to last end of "
             "that work."
         )
-        rows = tuple(Figure(label, f"{exact(ns)} · {format_share(ns, f.span_ns)}", how) for label, ns, _ in parts)
+        rows = tuple(Figure(label, f"{exact(ns)} · {share(ns, f.span_ns)}", how) for label, ns, _ in parts)
         span = Figure("sum = span", exact(f.span_ns), how + " The four parts add up to it exactly.")
         overlap = Figure(
             "overlap",
-            f"{exact(f.overlap_ns)} · {format_share(f.overlap_ns, f.comm_ns)} of communication"
+            f"{exact(f.overlap_ns)} · {share(f.overlap_ns, f.comm_ns)} of communication"
             if f.comm_ns
             else "no communication",
             "U(communication ∩ compute) of that work.",

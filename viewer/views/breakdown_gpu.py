@@ -11,8 +11,7 @@ from viewer.analyses.neighbours import Neighbour, before_after, concurrent
 from viewer.base.frames import Figure, PanelFrame, Section
 from viewer.base.ids import Paint
 from viewer.base.theme import PAINT_NAMES
-from viewer.base.units import format_share
-from viewer.views.figures import TableMaker, absent, dur, exact, lane_name, num, plural, shown, word
+from viewer.views.figures import TableMaker, absent, dur, exact, lane_name, num, plural, share, shown, word
 from viewer.views.kernel_args import CONFIGURATION_KEYS, collective_section, configuration_section, copy_section
 from viewer.views.kernel_runs import other_ranks_section, runs_section
 from viewer.views.kernel_stack import operator_section
@@ -125,7 +124,7 @@ def _launch_section(subject: Subject, launch: Launch | None) -> Section:
             figures.append(
                 Figure(
                     "behind other work",
-                    f"{exact(launch.behind_ns)} · {format_share(launch.behind_ns, launch.queue_ns)}",
+                    f"{exact(launch.behind_ns)} · {share(launch.behind_ns, launch.queue_ns)}",
                     "The part of the queue time in which this stream ran earlier work (union). The rest was latency, "
                     "or a wait for another stream.",
                 )
@@ -171,7 +170,7 @@ def _company_section(subject: Subject) -> Section | None:
         figures.append(
             Figure(
                 "exposed",
-                f"{exact(company.exposed_ns)} · {format_share(company.exposed_ns, subject.dur)} of it",
+                f"{exact(company.exposed_ns)} · {share(company.exposed_ns, subject.dur)} of it",
                 hides[subject.paint]
                 + " Slices that run at once share exposed instants, so these do not add up to the device's figure.",
             )
@@ -181,7 +180,7 @@ def _company_section(subject: Subject) -> Section | None:
     figures.append(
         Figure(
             "alone",
-            f"{exact(company.alone_ns)} · {format_share(company.alone_ns, subject.dur)} of it",
+            f"{exact(company.alone_ns)} · {share(company.alone_ns, subject.dur)} of it",
             "Its time − U(all other GPU work of the device): nothing else ran.",
         )
     )

@@ -8,7 +8,7 @@ from typing import Any
 from viewer.base.frames import Figure, Jump, TableFrame
 from viewer.base.ids import ABSENT, Paint
 from viewer.base.time import format_duration, format_exact
-from viewer.base.units import format_count
+from viewer.base.units import format_count, format_share
 from viewer.store.session import Input, Session
 from viewer.store.trace import Lane
 from viewer.views.text import one_line
@@ -67,6 +67,11 @@ def word(text: str) -> Cell:
 def pct(part: int, whole: int) -> Cell:
     """A cell with a share in percent."""
     return (f"{100 * part / whole:.1f} %", part / whole) if whole else (NONE, None)
+
+
+def share(part: int, whole: int) -> str:
+    """A share in percent for a figure's text; number and sign stay on one line."""
+    return format_share(part, whole).replace(" ", "\u00a0")
 
 
 class TableMaker:

@@ -148,7 +148,7 @@ def _import_figures(item: Input) -> list[Figure]:
         Figure(
             "events",
             ledger_words(ledger),
-            "read = kept + repaired + rejected; the unit is an object of the event array, and none is dropped in silence.",
+            "read = kept + repaired + rejected; the unit is an object of the event array; none is dropped in silence.",
             tone="warning" if ledger.rejected else "",
         ),
         Figure("slices", format_count(len(item.trace)), "Events with a start and a duration, as the lanes show them."),
@@ -174,11 +174,10 @@ def _clock_figures(item: Input) -> list[Figure]:
     if meta.base_ns is None:
         figures.append(absent("base time", "none stated: times are as the events write them"))
     else:
-        date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(meta.base_ns, 2**57) // 1000)
         figures.append(
             Figure(
                 "base time",
-                f"{meta.base_ns} ns\n{date:%Y-%m-%d %H:%M:%S} UTC",
+                f"{meta.base_ns} ns{_date(meta.base_ns)}",
                 "baseTimeNanoseconds of the file: it is added to every time before ranks are compared.",
             )
         )
@@ -197,6 +196,14 @@ def _clock_figures(item: Input) -> list[Figure]:
         how = "First start to last end of everything in the file."
         figures.append(Figure("extent", format_duration(extent.length_ns), how, jump=extent))
     return figures
+
+
+def _date(ns: int) -> str:
+    """An instant since 1970 as a date in brackets, "" when it is none."""
+    try:
+        return f"\n({datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ns // 1000):%Y-%m-%d %H:%M:%S} UTC)"
+    except OverflowError:
+        return ""
 
 
 def _findings_section(found: Sequence[Finding]) -> Section:

@@ -14,11 +14,22 @@ from viewer.analyses.links import call_of_gpu
 from viewer.base.frames import BarFrame, Figure, PanelFrame, Section, TableFrame
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import GapRef, SliceRef
-from viewer.base.units import format_share
 from viewer.jit.intervals import clip, total, union
 from viewer.store.session import Input, Session
 from viewer.store.trace import Lane, Trace
-from viewer.views.figures import TableMaker, absent, device_name, dur, exact, lane_name, pct, shown, since_origin, word
+from viewer.views.figures import (
+    TableMaker,
+    absent,
+    device_name,
+    dur,
+    exact,
+    lane_name,
+    pct,
+    share,
+    shown,
+    since_origin,
+    word,
+)
 
 I64 = NDArray[np.int64]
 HOST_ROWS = 30
@@ -141,10 +152,10 @@ def _device_sections(gap: _Gap, device: int) -> list[Section]:
         Figure("the device was", verdict, f"By U(all GPU work) of {name} inside the gap."),
         Figure(
             "other streams worked",
-            f"{exact(worked)} · {format_share(worked, gap.length)}",
+            f"{exact(worked)} · {share(worked, gap.length)}",
             "U(all GPU work of the device) inside the gap: overlaps count once.",
         ),
-        Figure("device idle", f"{exact(rest)} · {format_share(rest, gap.length)}", "Length of the gap − that union."),
+        Figure("device idle", f"{exact(rest)} · {share(rest, gap.length)}", "Length of the gap − that union."),
     )
     sections = [Section("The device meanwhile", figures, table=_company(gap, device))]
     sections.append(_next_section(gap))
@@ -215,7 +226,7 @@ def _next_section(gap: _Gap) -> Section:
         figures.append(
             Figure(
                 "queue was empty for",
-                f"{exact(late)} · {format_share(late, gap.length)}",
+                f"{exact(late)} · {share(late, gap.length)}",
                 "min(begin of the call, end of the gap) − start of the gap: nothing was queued on this stream: the "
                 "host was late.",
             )
@@ -249,7 +260,7 @@ def _idle_sections(gap: _Gap, device: int) -> list[Section]:
     several = f" Summed over the {len(lo)} stretches of idle time in it." if len(lo) > 1 else ""
     whole = split.idle_ns
     figures = [
-        Figure(label, f"{exact(ns)} · {format_share(ns, whole)}", how + several)
+        Figure(label, f"{exact(ns)} · {share(ns, whole)}", how + several)
         for label, ns, how in (
             ("host", split.host_ns, "Idle start to the begin of the call that launched the first work after it."),
             (
@@ -288,7 +299,7 @@ def _cause_figures(split: IdleSplit) -> list[Figure]:
         figures.append(
             Figure(
                 f"host: {label}",
-                f"{exact(ns)} · {format_share(ns, split.host_ns)} of host",
+                f"{exact(ns)} · {share(ns, split.host_ns)} of host",
                 f"Host time in which {why}.",
             )
         )
@@ -297,7 +308,7 @@ def _cause_figures(split: IdleSplit) -> list[Figure]:
         figures.append(
             Figure(
                 f"waited: {label}",
-                f"{exact(ns)} · {format_share(ns, split.dependency_ns)} of dependency",
+                f"{exact(ns)} · {share(ns, split.dependency_ns)} of dependency",
                 f"Dependency time with this sign: {_CAUSES.get(label, label)}.{inferred}",
             )
         )

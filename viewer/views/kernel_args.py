@@ -13,7 +13,7 @@ from viewer.base.frames import Figure, Section
 from viewer.base.ids import ABSENT, Paint
 from viewer.base.units import format_bytes, format_count, format_rate
 from viewer.store.meta import DeviceInfo
-from viewer.views.figures import absent, shown
+from viewer.views.figures import absent, plural, shown
 from viewer.views.subject import Subject, real_number, value_text, whole_number
 
 CONFIGURATION_KEYS = frozenset(
@@ -167,8 +167,8 @@ def _limits(device: DeviceInfo, blocks: int, threads: int) -> list[Figure]:
         per_block = -(-threads // warp)
         out.append(
             Figure(
-                "warp limit",
-                f"{format_count(most // warp)} warps per SM, {format_count((most // warp) // per_block)} such blocks",
+                "an SM holds at most",
+                f"{format_count(most // warp)} warps, {plural((most // warp) // per_block, 'such block')}",
                 "maxThreadsPerMultiprocessor ÷ warpSize of the device; registers and shared memory may allow fewer.",
             )
         )

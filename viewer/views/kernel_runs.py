@@ -14,15 +14,14 @@ from viewer.base.frames import Figure, HistogramFrame, Section
 from viewer.base.ids import Paint
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
 from viewer.jit.intervals import total, union
 from viewer.store.session import RankGroup, Session
-from viewer.views.figures import TableMaker, device_name, dur, exact, num, plural, shown
+from viewer.views.figures import TableMaker, device_name, dur, exact, num, plural, share, shown
 from viewer.views.subject import Subject
 
 I64 = NDArray[np.int64]
 BINS = 32
-WIDE = 30
+WIDE = 12
 """From this ratio of longest to shortest on, bins are geometric."""
 
 
@@ -132,7 +131,7 @@ def _share(subject: Subject) -> Figure:
     where = device_name(subject.item, device)
     return Figure(
         label,
-        f"{format_share(covered, busy)} of {format_duration(busy)}",
+        f"{share(covered, busy)} of {format_duration(busy)}",
         f"U(runs of this name) ÷ U(all GPU work) on {where} in this file. Work at the same time is in both: the shares "
         "of all names can add up to more than 100 %.",
     )

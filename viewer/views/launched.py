@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from viewer.base.frames import Figure, Section
 from viewer.base.ids import Paint
-from viewer.base.units import format_share
 from viewer.jit.intervals import total, union
-from viewer.views.figures import TableMaker, dur, exact, lane_name, num, plural, word
+from viewer.views.figures import TableMaker, dur, exact, lane_name, num, plural, share, word
 from viewer.views.subject import Subject
 
 I64 = NDArray[np.int64]
@@ -65,7 +64,7 @@ def by_name_section(subject: Subject, title: str, rows: I64, how: str) -> Sectio
             word(subject.name(longest)),
             dur(int(sums[g])),
             num(int(counts[g])),
-            (format_share(int(sums[g]), whole), int(sums[g]) / whole if whole else None),
+            (share(int(sums[g]), whole), int(sums[g]) / whole if whole else None),
             jump=subject.ref(longest),
             paint=Paint(int(s.paint[longest])),
         )

@@ -117,7 +117,7 @@ def value_text(value: Any, limit: int = VALUE_LIMIT) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value:,}"
+        return str(value)
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
