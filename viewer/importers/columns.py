@@ -61,12 +61,13 @@ def build(scanned: Scanned, rules: RuleTable) -> Built:
         for ids in ("pid", "tid"):
             columns[ids][columns[ids] == ABSENT] = nameless
     _count_mended(scanned, slices, marks, mended, findings)
-    _unpadded_fractions(scanned, slices, marks, findings)
+    _unpadded_fractions(slices, marks, findings)
     slices["is_async"] = np.zeros(len(slices["start_ns"]), np.bool_)
     slices, kept = _without_untimed(scanned, slices, strings, rules, findings)
     marks, paired = _paired(scanned, marks, findings)
     if paired is not None:
         slices = {k: np.concatenate([slices[k], paired[k]]) for k in slices}
+    _without_duration(scanned, marks)
     raw = RawTrace(
         strings,
         RawSlices(**{k: slices[k] for k in RawSlices.__slots__}),
@@ -94,7 +95,8 @@ def _columns(blocks: Any, names: tuple[str, ...]) -> Columns:
 def _texts(scanned: Scanned) -> tuple[list[str], NDArray[np.int64], NDArray[np.bool_]]:
     """Distinct texts, where each scanned string went among them, and which of those had to be mended."""
     numbers: dict[str, int] = {}
-    place, mended = [], []
+    place: list[int] = []
+    mended: list[bool] = []
     for raw in scanned.strings.texts():
         text, bad = decode_text(raw)
         number = numbers.setdefault(text, len(numbers))
@@ -115,7 +117,8 @@ def _index(strings: list[str], text: str) -> int:
 
 
 def _placed(numbers: NDArray[Any], place: NDArray[np.int64]) -> NDArray[np.int32]:
-    return np.append(place, -1)[numbers].astype(np.int32)
+    placed: NDArray[np.int32] = np.append(place, -1).astype(np.int32)[numbers]
+    return placed
 
 
 def _place_ids(ids: NDArray[np.int64], place: NDArray[np.int64]) -> None:
@@ -151,7 +154,7 @@ def _count_mended(
         findings.append(Finding("bad-text", "info", total, message, f"byte {first}"))
 
 
-def _unpadded_fractions(scanned: Scanned, slices: Columns, marks: Columns, findings: list[Finding]) -> None:
+def _unpadded_fractions(slices: Columns, marks: Columns, findings: list[Finding]) -> None:
     """Builds of March 2024 wrote 12.005 us as "12.5": put right, but only where no other reading is possible."""
     forms = np.concatenate([slices["ts_form"], slices["dur_form"], marks["ts_form"][marks["time_ns"] != ABSENT]])
     digits = forms & FRACTION_DIGITS
@@ -224,6 +227,12 @@ def _without_untimed(
     keep = ~zero
     place = np.where(keep, np.cumsum(keep) - 1, -1)
     return {k: v[keep] for k, v in slices.items()}, place
+
+
+def _without_duration(scanned: Scanned, marks: Columns) -> None:
+    count, at = _first(marks["phase"] == ord("X"), marks)
+    if count:
+        scanned.notes["no-duration"] = (count, at)
 
 
 _BEGINS: Final = (ord("B"), ord("b"), ord("S"))
@@ -348,10 +357,10 @@ def _collectives(
     if kept is not None:
         table = table[:, kept[table[0]] >= 0]
         table[0] = kept[table[0]]
-    columns = dict(zip(COLLECTIVE_COLUMNS, table[1:], strict=True))
+    columns: Columns = dict(zip(COLLECTIVE_COLUMNS, table[1:], strict=True))
     for name in ("kind", "dtype", "group", "group_desc", "group_ranks"):
-        columns[name] = _placed(columns[name], place)  # type: ignore[assignment]
-    return RawCollectives(slice=table[0], **columns)  # type: ignore[arg-type]
+        columns[name] = _placed(columns[name], place)
+    return RawCollectives(slice=table[0], **columns)
 
 
 def _metadata(marks: Columns, strings: list[str], built: Built) -> None:

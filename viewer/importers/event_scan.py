@@ -24,8 +24,8 @@ BLOCK: Final = 1 << 16
 """Rows of a block of columns."""
 SUSPECT: Final = 256 << 10
 """An event that has not ended after this many bytes is looked at closely."""
-SMALL: Final = 1 << 20
-"""Top-level values up to this size are kept as facts."""
+SMALL: Final = 64 << 20
+"""Top-level values up to this size are kept (a job of a thousand ranks lists its groups in one)."""
 
 REJECTIONS: Final = {
     "empty": scan.EMPTY,
@@ -235,19 +235,15 @@ class EventScan:
             elif status == scan.ARRAY_END:
                 window.position += 1
                 return True
-            elif status == scan.STUCK:
+            elif status == scan.STUCK or (window.filled - window.position > SUSPECT and self._is_broken()):
                 if not self._slow_event():
                     return False
-            else:
-                if window.filled - window.position > SUSPECT and self._is_broken():
-                    if not self._slow_event():
-                        return False
-                elif not window.more():
-                    if window.position == window.filled:
-                        self._stop("the file ends before the event array is closed")
-                        return False
-                    if not self._slow_event():
-                        return False
+            elif not window.more():
+                if window.position == window.filled:
+                    self._stop("the file ends before the event array is closed")
+                    return False
+                if not self._slow_event():
+                    return False
             if self._chunk_done is not None:
                 self._chunk_done(self)
 
@@ -335,7 +331,7 @@ class EventScan:
 
     def _harvest(self) -> None:
         """Take what only the text holds of the rows that were added since the last call."""
-        counts, window = self._counts, self.window
+        counts = self._counts
         new_slices, new_marks = int(counts[scan.SLICES]), int(counts[scan.MARKS])
         old_slices, old_marks = self._gathered
         phases = self._marks.small[scan.PHASE, old_marks:new_marks]
@@ -345,7 +341,6 @@ class EventScan:
             for block, old, new in ((self._slices, old_slices, new_slices), (self._marks, old_marks, new_marks)):
                 self._gather(block.wide[scan.ARGS, old:new], block.narrow[scan.ARGS_SIZE, old:new])
         self._gathered = [new_slices, new_marks]
-        del window
 
     def _gather(self, offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> None:
         window = self.window

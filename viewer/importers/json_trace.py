@@ -102,7 +102,7 @@ def rank_in_name(path: Path) -> int | None:
 def finish(job: ImportJob, trace: JsonTrace, name: str, **meta: Any) -> Imported:
     """Ledger, findings and extents into a TraceMeta. ``meta`` are further fields of it."""
     scanned, raw = trace.scanned, trace.built.raw
-    findings = [*_reading_findings(scanned), *trace.built.findings]
+    findings = [*_reading_findings(scanned), *trace.built.findings]  # after build(), which adds to the notes
     slices = raw.slices
     first = last = gpu_first = gpu_last = None
     if len(slices.start_ns):

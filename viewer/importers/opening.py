@@ -75,9 +75,11 @@ def _walk(folder: Path) -> list[Path]:
             continue
         seen.add(real)
         folders[:] = sorted(f for f in folders if not f.startswith("."))
-        for name in sorted(names):
-            if name.lower().endswith((".json", ".json.gz")) and not name.startswith("."):
-                files.append(Path(root) / name)
+        files.extend(
+            Path(root) / name
+            for name in sorted(names)
+            if name.lower().endswith((".json", ".json.gz")) and not name.startswith(".")
+        )
         if len(files) > MAX_FILES:
             break
     return files[:MAX_FILES]
@@ -307,7 +309,7 @@ class JobOpener:
                 "warning",
                 1,
                 f"the cache folder {self._cache.folder} cannot be written ({reason}): this file is imported anew "
-                "each time. Set RANKSCOPE_CACHE to a folder with room.",
+                "each time. Set RANKSCOPE_CACHE_DIR to a folder with room.",
             )
         )
         with contextlib.suppress(OSError, pa.ArrowException):

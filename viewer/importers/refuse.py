@@ -20,14 +20,16 @@ _KNOWN: Final = (
 )
 
 
-def refusal(path: Path, head: bytes) -> tuple[str, str, str]:
-    """(problem, place, next step) of a file whose text begins with ``head``."""
+def refusal(path: Path, head: bytes, size: int) -> tuple[str, str, str]:
+    """(problem, place, next step) of a file of ``size`` bytes whose text begins with ``head``."""
     if path.suffix == ".nsys-rep":
         return (
             "is an Nsight Systems report, whose format is not public",
             "",
             "Profile with torch.profiler, or export it with nsys and give the JSON.",
         )
+    if not head and size:
+        return "is gzip, but nothing of it can be unpacked", "byte 0", "Copy the file again, or export the trace again."
     if not head:
         return "is empty", "", "The profiler was stopped before it wrote: export the trace again."
     for magic, what, step in _KNOWN:

@@ -29,5 +29,5 @@ def importer_of(path: Path) -> tuple[Importer, int]:
         if score > sure:
             best, sure = importer, score
     if best is None:
-        raise InputError(str(path), *refusal(path, head))
+        raise InputError(str(path), *refusal(path, head, path.stat().st_size))
     return best, sure

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from viewer.jit.scan_load import PAD
-from viewer.jit.scan_text import BROKEN, CUT, VALID, walk_strictly
+from viewer.jit.scan_text import CUT, VALID, walk_strictly
 from viewer.store.loose_json import loads, mend_quotes
 
 _KEYS: Final = rb'"(?:ph|name|cat|pid|tid|ts|dur|args|id|s|bp|tts|cname)"\s*:'
@@ -97,6 +97,3 @@ def _event(kind: str, text: bytes, size: int) -> Mended | None:
         state, stop = _walk(whole[at:])
         length = stop if state == VALID else size - at
     return Mended(kind, size, json.dumps(kept).encode(), at, length)
-
-
-__all__ = ["BROKEN", "Mended", "mend"]

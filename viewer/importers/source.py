@@ -9,7 +9,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from isal import isal_zlib
 
@@ -20,6 +20,7 @@ PIECE: Final = 2 << 20
 HEAD: Final = 64 << 10
 """Bytes by which a file's format is told."""
 
+_INFLATE_ERRORS: Final[Any] = (isal_zlib.error, zlib.error)
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -106,7 +107,7 @@ def inflate(file: BinaryIO, tell: list[int]) -> Iterator[bytes]:
                     rest = member.unconsumed_tail
                     if not rest and len(piece) < PIECE:
                         break
-            except (isal_zlib.error, zlib.error) as error:
+            except _INFLATE_ERRORS as error:
                 raise ValueError(str(error)) from None
             block = b""
             if member.eof:
@@ -114,7 +115,7 @@ def inflate(file: BinaryIO, tell: list[int]) -> Iterator[bytes]:
                 member = isal_zlib.decompressobj(wbits=31)
                 fresh = True
     if not fresh:
-        with contextlib.suppress(isal_zlib.error, zlib.error):
+        with contextlib.suppress(*_INFLATE_ERRORS):
             if piece := member.flush():
                 yield piece
         raise EOFError("the compressed data is cut off")

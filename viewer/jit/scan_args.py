@@ -1,5 +1,7 @@
 """Reading the few keys of an args object that become columns; the rest is skipped at vector speed."""
 
+# ruff: noqa: PLR1714 (a chain of compares compiles to less than a test against a tuple)
+
 from __future__ import annotations
 
 from typing import Any, Final
@@ -196,14 +198,18 @@ def read_links(p: int, end: int, strings: int) -> Any:
             if load8(v) != COLON:
                 continue
             v = skip_space(v + 1, end)
-            if which == 1:
-                correlation, v = read_id(v, end, strings)
-            elif which == 2:
-                external, v = read_id(v, end, strings)
-            elif which == 3:
-                device, v = read_number(v, end)
-            elif which == 4:
-                stream, v = read_number(v, end)
+            if which <= 2:
+                value, v = read_id(v, end, strings)
+                if which == 1:
+                    correlation = value
+                else:
+                    external = value
+            elif which <= 4:
+                value, v = read_number(v, end)
+                if which == 3:
+                    device = value
+                else:
+                    stream = value
             else:
                 collective = True
         if done >= 0:
@@ -266,7 +272,7 @@ def read_collective(p: int, end: int, strings: int, texts: Any, sizes: Any, out:
 
 
 @kernel
-def read_label(p: int, end: int, strings: int) -> int:
+def read_label(p: int, end: int, strings: int) -> Any:
     """The value of a metadata event's args object at ``p``.
 
     TEXT_ID | number of the string under "name" or "labels", the integer under "sort_index", else ABSENT.

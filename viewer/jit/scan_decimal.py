@@ -1,5 +1,7 @@
 """Decimal text to int64, exactly: no float on the way."""
 
+# ruff: noqa: PLR1714 (a chain of compares compiles to less than a test against a tuple)
+
 from __future__ import annotations
 
 from typing import Any, Final

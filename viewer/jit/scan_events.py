@@ -4,6 +4,8 @@ Events with phase X become rows of the slice block, all others rows of the mark 
 stops at event borders only, so a text may arrive in pieces of any size.
 """
 
+# ruff: noqa: PLR1714 (a chain of compares compiles to less than a test against a tuple)
+
 from __future__ import annotations
 
 from typing import Any, Final
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT
 from viewer.jit.config import kernel
-from viewer.jit.scan_args import read_collective, read_id, read_label, read_links
+from viewer.jit.scan_args import next_member, read_collective, read_id, read_label, read_links
 from viewer.jit.scan_decimal import NO_NUMBER, ROUNDED, TOO_LARGE, parse_decimal
 from viewer.jit.scan_intern import intern_text, overflowed
 from viewer.jit.scan_load import load8, load64
@@ -62,7 +64,21 @@ def _key(text: str) -> np.uint64:
 _PH, _TS, _ID = _key("ph"), _key("ts"), _key("id")
 _DUR, _CAT, _PID, _TID, _ID2 = _key("dur"), _key("cat"), _key("pid"), _key("tid"), _key("id2")
 _NAME, _ARGS = _key("name"), _key("args")
-_PHASE_X, _PHASE_M, _PHASE_E, _PHASE_e = ord("X"), ord("M"), ord("E"), ord("e")
+(
+    _OTHER,
+    _ESCAPED,
+    _CHAR_PHASE,
+    _NUMBER_TIME,
+    _NUMBER_DUR,
+    _TEXT_NAME,
+    _TEXT_CAT,
+    _ID_PID,
+    _ID_TID,
+    _ID_ID,
+    _OBJECT_ID2,
+    _OBJECT_ARGS,
+) = range(12)
+_PHASE_X, _PHASE_M = ord("X"), ord("M")
 
 
 @kernel
@@ -70,6 +86,53 @@ def _count(counters: NDArray[np.int64], reason: int, offset: int) -> None:
     if counters[COUNTS + 2 * reason] == 0:
         counters[COUNTS + 2 * reason + 1] = offset
     counters[COUNTS + 2 * reason] += 1
+
+
+@kernel
+def _which(key: int, size: int) -> Any:
+    """Which of the known keys of an event the text at ``key`` is."""
+    text = load64(key)
+    if size == 2:
+        text &= _16
+        if text == _PH:
+            return _CHAR_PHASE
+        if text == _TS:
+            return _NUMBER_TIME
+        if text == _ID:
+            return _ID_ID
+    elif size == 3:
+        text &= _24
+        if text == _DUR:
+            return _NUMBER_DUR
+        if text == _CAT:
+            return _TEXT_CAT
+        if text == _PID:
+            return _ID_PID
+        if text == _TID:
+            return _ID_TID
+        if text == _ID2:
+            return _OBJECT_ID2
+    elif size == 4:
+        text &= _32
+        if text == _NAME:
+            return _TEXT_NAME
+        if text == _ARGS:
+            return _OBJECT_ARGS
+    elif size >= 6:
+        for k in range(min(size, 30)):
+            if load8(key + k) == BACKSLASH:
+                return _ESCAPED
+    return _OTHER
+
+
+@kernel
+def _read_second_id(p: int, end: int, strings: int) -> Any:
+    """The id in {"local": ID} or {"global": ID}."""
+    _, size, v = next_member(p + 1, end)
+    if size < 0:
+        return ABSENT
+    ident, v = read_id(v, end, strings)
+    return ident
 
 
 @kernel
@@ -119,7 +182,7 @@ def scan_events(
     marks8: NDArray[np.uint8],
     collectives: NDArray[np.int64],
     counters: NDArray[np.int64],
-) -> int:
+) -> Any:
     """Scan events from ``position`` (inside the array, between two events) on.
 
     Args:
@@ -175,9 +238,9 @@ def scan_events(
             _count(counters, NO_OBJECT, offset)
             p = q
             continue
-        phase = np.int64(0)
-        name = np.int64(-1)
-        cat = np.int64(-1)
+        phase = 0
+        name = -1
+        cat = -1
         ts = ABSENT
         dur = ABSENT
         ts_state = NO_NUMBER
@@ -192,8 +255,9 @@ def scan_events(
         device = ABSENT
         stream = ABSENT
         collective = False
-        args = np.int64(0)
-        args_size = np.int64(0)
+        args = 0
+        args_size = 0
+        second = 0
         members = 0
         closed = False
         stuck = False
@@ -228,74 +292,56 @@ def scan_events(
             if p >= end:
                 break
             members += 1
-            text = load64(key)
             v0 = p
-            if size == 2:
-                text &= _16
-                if text == _PH:
-                    phase = 0
-                    if load8(p) == QUOTE:
-                        if load8(p + 2) == QUOTE:
-                            phase = load8(p + 1)
-                        p = skip_string(p + 1, end) + 1
-                    else:
-                        p = skip_value(p, end)
-                elif text == _TS:
-                    ts, p, ts_state, ts_form = _read_time(p, end)
-                elif text == _ID:
-                    ident, p = read_id(p, end, strings)
+            # One call of each reader below: every further call site costs seconds of compilation.
+            which = _which(key, size)
+            if which == _NUMBER_TIME or which == _NUMBER_DUR:
+                value, p, state, form = _read_time(p, end)
+                if which == _NUMBER_TIME:
+                    ts, ts_state, ts_form = value, state, form
                 else:
-                    p = skip_value(p, end)
-            elif size == 3:
-                text &= _24
-                if text == _DUR:
-                    dur, p, dur_state, dur_form = _read_time(p, end)
-                elif text == _CAT:
-                    cat, p = _read_text(p, end, strings)
-                elif text == _PID:
-                    pid, p = read_id(p, end, strings)
-                elif text == _TID:
-                    tid, p = read_id(p, end, strings)
-                elif text == _ID2 and load8(p) == OPEN_OBJECT:
-                    r = skip_container(p, end)
-                    if r <= end:
-                        v = skip_space(p + 1, end)
-                        if load8(v) == QUOTE:
-                            v = skip_space(skip_string(v + 1, end) + 1, end)
-                            if load8(v) == COLON:
-                                ident, v = read_id(skip_space(v + 1, end), end, strings)
-                    p = r
+                    dur, dur_state, dur_form = value, state, form
+            elif which == _TEXT_NAME or which == _TEXT_CAT:
+                number, p = _read_text(p, end, strings)
+                if which == _TEXT_NAME:
+                    name = number
                 else:
-                    p = skip_value(p, end)
-            elif size == 4 and (text & _32) == _NAME:
-                name, p = _read_text(p, end, strings)
-            elif size == 4 and (text & _32) == _ARGS:
-                args_size = 0
-                correlation = ABSENT
-                external = ABSENT
-                device = ABSENT
-                stream = ABSENT
-                collective = False
-                if load8(p) == OPEN_OBJECT:
-                    args = p
-                    p, correlation, external, device, stream, collective = read_links(p, end, strings)
-                    args_size = p - args
+                    cat = number
+            elif which == _ID_PID or which == _ID_TID or which == _ID_ID:
+                number, p = read_id(p, end, strings)
+                if which == _ID_PID:
+                    pid = number
+                elif which == _ID_TID:
+                    tid = number
                 else:
-                    p = skip_value(p, end)
+                    ident = number
+            elif which == _OBJECT_ARGS and load8(p) == OPEN_OBJECT:
+                args = p
+                p, correlation, external, device, stream, collective = read_links(p, end, strings)
+                args_size = p - args
+            elif which == _ESCAPED:
+                # An escaped letter may hide one of the keys above: leave such an event to the slow road.
+                stuck = True
+                break
             else:
-                if size >= 6:
-                    # An escaped letter may hide one of the keys above: leave such an event to the slow road.
-                    for k in range(min(size, 30)):
-                        if load8(key + k) == BACKSLASH:
-                            stuck = True
-                            break
-                    if stuck:
-                        break
+                if which == _OBJECT_ARGS:
+                    args_size = 0
+                    correlation = ABSENT
+                    external = ABSENT
+                    device = ABSENT
+                    stream = ABSENT
+                    collective = False
+                elif which == _CHAR_PHASE:
+                    phase = load8(p + 1) if load8(p) == QUOTE and load8(p + 2) == QUOTE else 0
+                elif which == _OBJECT_ID2 and load8(p) == OPEN_OBJECT:
+                    second = p
                 p = skip_value(p, end)
             if p == v0:
                 stuck = True
                 break
             p = skip_space(p, end)
+        if second != 0 and closed and p <= end:
+            ident = _read_second_id(second, end, strings)
         if overflowed(strings):
             status = GROW
             break
@@ -330,7 +376,7 @@ def scan_events(
                 n_collectives += 1
             if dur < 0:
                 _count(counters, NEGATIVE, offset)
-                dur = np.int64(0)
+                dur = 0
             slices64[TS, n_slices] = ts
             slices64[DUR, n_slices] = dur
             slices64[PID, n_slices] = pid
@@ -381,7 +427,7 @@ def scan_events(
 
 
 @kernel
-def next_key(base: int, position: int, limit: int, out: NDArray[np.int64]) -> int:
+def next_key(base: int, position: int, limit: int, out: NDArray[np.int64]) -> Any:
     """The next key of a top-level object.
 
     Writes the key's position, its size and the position of its value to ``out``. Returns MORE when they have not all
@@ -416,7 +462,7 @@ def next_key(base: int, position: int, limit: int, out: NDArray[np.int64]) -> in
 
 
 @kernel
-def value_end(base: int, position: int, limit: int) -> int:
+def value_end(base: int, position: int, limit: int) -> Any:
     """Position behind the value at ``position``; more than ``limit`` when it has not all arrived."""
     return skip_value(base + position, base + limit) - base
 
@@ -424,19 +470,19 @@ def value_end(base: int, position: int, limit: int) -> int:
 @kernel
 def gather_args(
     base: int, origin: int, offsets: NDArray[np.int64], sizes: NDArray[np.int32], out: NDArray[np.uint8], used: int
-) -> int:
+) -> Any:
     """Copy args objects out of a text and renumber them.
 
     ``offsets[n]`` count from the source's first byte and become positions in ``out``, where the objects are appended
     behind ``used``. Returns the new ``used``, or the size that ``out`` needs, negated, when it is too small.
     """
-    total = np.int64(0)
+    total = 0
     for i in range(len(offsets)):
         total += sizes[i]
     if used + total + 8 > len(out):
         return -(used + total + 8)
     for i in range(len(offsets)):
-        size = np.int64(sizes[i])
+        size = sizes[i]
         if size == 0:
             continue
         p = base + (offsets[i] - origin)

@@ -27,7 +27,7 @@ _SHIFT = np.uint64(32)
 
 
 @kernel
-def hash_text(p: int, size: int) -> int:
+def hash_text(p: int, size: int) -> Any:
     """A 64-bit hash of ``size`` bytes at ``p``."""
     h = _SEED ^ np.uint64(size)
     i = np.int64(0)
@@ -43,7 +43,7 @@ def hash_text(p: int, size: int) -> int:
 
 
 @kernel
-def same_text(a: int, b: int, size: int) -> bool:
+def same_text(a: int, b: int, size: int) -> Any:
     """Whether ``size`` bytes at two addresses are equal."""
     i = np.int64(0)
     while i + 8 <= size:
@@ -58,7 +58,7 @@ def same_text(a: int, b: int, size: int) -> bool:
 
 
 @kernel
-def intern_text(p: int, size: int, state: int) -> int:
+def intern_text(p: int, size: int, state: int) -> Any:
     """The number of the text [p, p + size); -1 with the OVERFLOW word raised when the table must grow first."""
     h = hash_text(p, size)
     slots = load_int(state + _SLOTS)
@@ -97,7 +97,7 @@ def intern_text(p: int, size: int, state: int) -> int:
 
 
 @kernel
-def overflowed(state: int) -> int:
+def overflowed(state: int) -> Any:
     """Size of the text that found no room since the last growth, 0 when all went well."""
     return load_int(state + _OVERFLOW)
 
@@ -133,11 +133,11 @@ class StringTable:
         self.state[8] = 0
 
     @property
-    def address(self) -> int:
+    def address(self) -> Any:
         """What the kernels get."""
         return int(self.state.ctypes.data)
 
-    def __len__(self) -> int:
+    def __len__(self) -> Any:
         return int(self.state[4])
 
     def grow(self) -> None:
@@ -155,7 +155,7 @@ class StringTable:
             self._arena = arena
         self._describe()
 
-    def add(self, text: bytes) -> int:
+    def add(self, text: bytes) -> Any:
         """The number of ``text``."""
         padded = np.zeros(len(text) + 64, np.uint8)
         padded[: len(text)] = np.frombuffer(text, np.uint8)

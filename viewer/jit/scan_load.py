@@ -4,6 +4,8 @@ Callees get addresses, not arrays (an array argument costs several registers per
 ``PAD`` bytes past the last byte of a text, so every text lies in a buffer with that much zeroed room behind it.
 """
 
+# ruff: noqa: ARG001 (numba gives its code generators more than they need)
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -4,6 +4,8 @@ Positions are addresses. ``end`` is the address behind the last byte that has ar
 returns an address greater than ``end``, and the caller waits for more text.
 """
 
+# ruff: noqa: PLR1714 (a chain of compares compiles to less than a test against a tuple)
+
 from __future__ import annotations
 
 from typing import Any, Final
@@ -43,7 +45,7 @@ VALID, CUT, BROKEN = 0, 1, 2
 
 
 @kernel
-def skip_space(p: int, end: int) -> int:
+def skip_space(p: int, end: int) -> Any:
     """The first byte at or after ``p`` that is no space, at most ``end``."""
     c = load8(p)
     if c > 0x20:
@@ -58,7 +60,7 @@ def skip_space(p: int, end: int) -> int:
 
 
 @kernel
-def skip_string(p: int, end: int) -> int:
+def skip_string(p: int, end: int) -> Any:
     """The closing quote of a string whose opening quote is at ``p - 1``; ``end`` or more when it is not there yet."""
     while p < end:
         special = quotes_or_backslashes(p)
@@ -100,7 +102,7 @@ def inside_strings(quote_bits: Any) -> Any:
 
 
 @kernel
-def skip_container(p: int, end: int) -> int:
+def skip_container(p: int, end: int) -> Any:
     """One past the bracket that closes the object or array at ``p``; more than ``end`` when it is not there yet."""
     depth = np.int64(0)
     in_string = _ZERO
@@ -134,7 +136,7 @@ def skip_container(p: int, end: int) -> int:
 
 
 @kernel
-def skip_value(p: int, end: int) -> int:
+def skip_value(p: int, end: int) -> Any:
     """One past the value at ``p``. A bare word (number, true, NaN, -inf) ends before space, comma or bracket."""
     c = load8(p)
     if c == QUOTE:

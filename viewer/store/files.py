@@ -57,6 +57,10 @@ class Columns:
     def __len__(self) -> int:
         return self.length
 
+    def replace(self, name: str, values: Any) -> None:
+        """Put other values in a column's place, in memory only."""
+        setattr(self, name, values)
+
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)
 

@@ -156,8 +156,10 @@ class Trace:
 
     def repaint(self, rules: RuleTable) -> None:
         """Class the slices by other rules than those of the import; in memory only, before the trace is shared."""
-        self.slices.paint = paints(self.slices.cat, self.slices.name, self._strings.to_pylist(), rules)
-        mark_collectives(self.slices.paint, self.slices.cat, self.collectives.slice, self._strings.to_pylist(), rules)
+        strings = self._strings.to_pylist()
+        paint = paints(self.slices.cat, self.slices.name, strings, rules)
+        mark_collectives(paint, self.slices.cat, self.collectives.slice, strings, rules)
+        self.slices.replace("paint", paint)
 
     def memo(self, key: Hashable, build: Callable[[], T]) -> T:
         """A value derived from this trace alone, built once (thread-safe)."""
