@@ -25,6 +25,7 @@ class ActionSpec:
         needs: what must be there: "" nothing, "job" an open job, "slice" a selected slice.
         choice_of: name of an exclusive group; such an action is checkable.
         separated: a separator goes before it.
+        timeline_key: shown, but handled by the timeline itself while it has the focus.
     """
 
     id: str
@@ -36,6 +37,7 @@ class ActionSpec:
     needs: str = ""
     choice_of: str = ""
     separated: bool = False
+    timeline_key: str = ""
 
 
 ACTIONS: Final = (
@@ -71,14 +73,15 @@ ACTIONS: Final = (
         "add_note",
         "&Edit",
         "Add &Note",
-        ("N",),
+        (),
         "note",
-        "Put a note at the selection or in the middle",
+        "Put a note at the selection or in the middle; the key puts it at the pointer",
         "job",
         separated=True,
+        timeline_key="M",
     ),
-    ActionSpec("clear_selection", "&Edit", "Clear &Selection", ("Esc",), "", "", "job"),
-    ActionSpec("fit", "&View", "&Fit All", ("0", "Home"), "fit", "Show the whole job", "job"),
+    ActionSpec("clear_selection", "&Edit", "Clear &Selection", (), "", "", "job", timeline_key="Esc"),
+    ActionSpec("fit", "&View", "&Fit All", ("0",), "fit", "Show the whole job", "job"),
     ActionSpec(
         "fit_selection", "&View", "Fit &Selection", ("F",), "", "Zoom to the selected slice, gap or range", "job"
     ),
@@ -107,7 +110,8 @@ class Actions:
         self._by_id: dict[str, QAction] = {}
         groups: dict[str, QActionGroup] = {}
         for spec in ACTIONS:
-            action = QAction(spec.text, owner)
+            # What follows a tab is shown where the key stands, and is no shortcut.
+            action = QAction(f"{spec.text}\t{spec.timeline_key}" if spec.timeline_key else spec.text, owner)
             action.setObjectName(spec.id)
             action.setShortcuts([QKeySequence(k) for k in spec.keys])
             if spec.tip:

@@ -26,12 +26,17 @@ from viewer.app.icons import application_icon
 TRACE_FILTER = "Traces (*.json *.json.gz *.gz);;All files (*)"
 
 TIMELINE_KEYS = (
-    ("W / S, Ctrl+Wheel", "Zoom in and out at the pointer"),
-    ("A / D, Shift+Wheel", "Move left and right"),
-    ("Wheel", "Scroll the lanes"),
-    ("Drag", "Move the timeline"),
-    ("Shift+Drag", "Select a range"),
-    ("Double click on a slice", "Zoom to it"),
+    ("W, S or +, -", "Zoom at the pointer"),
+    ("Ctrl+wheel", "Zoom at the pointer"),
+    ("A, D or Left, Right", "Move"),
+    ("Shift+wheel, Shift+drag, middle drag", "Move"),
+    ("Wheel, Up, Down", "Scroll the lanes"),
+    ("Drag", "Select a range"),
+    ("Double click", "Select and zoom to it"),
+    ("F", "Zoom to the selection, and back"),
+    ("0, Home", "Show the whole job"),
+    ("M", "Note at the pointer"),
+    ("Esc", "Select nothing"),
 )
 
 

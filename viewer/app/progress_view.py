@@ -136,7 +136,7 @@ class ProgressView(QFrame):
         if view.total_bytes:
             parts.append(f"{format_bytes(view.done_bytes)} of {format_bytes(view.total_bytes)}")
         if view.events:
-            parts.append(format_rate(view.events_per_second, " events/s"))
+            parts.append(format_rate(view.events_per_second, "events/s"))
         if view.seconds_left is not None and view.finished < len(view.files):
             parts.append(f"{format_seconds(view.seconds_left)} left")
         self._text.setText(" · ".join(parts))

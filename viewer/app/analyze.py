@@ -1,0 +1,113 @@
+"""``rankscope analyze``: open the job, then write the report or a summary."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewer.app.console import TerminalProgress, complain, say, say_bytes
+from viewer.app.options import JobOptions
+from viewer.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from viewer.importers.opening import JobOpener, OpenResult
+    from viewer.store.rules import RuleTable
+
+
+def opener_for(paths: list[Path], options: JobOptions) -> JobOpener:
+    """The opener of a call, with the user's own rules in front of the shipped ones. Raises UsageError."""
+    from viewer.importers.opening import JobOpener
+    from viewer.store.cache import default_cache
+
+    return JobOpener(
+        paths,
+        cache=default_cache(),
+        given_ranks=options.given_ranks,
+        align=options.align,
+        rules=load_rules(options.rules),
+    )
+
+
+def load_rules(path: Path | None) -> RuleTable | None:
+    """The shipped class rules with a user's ``[[rule]]`` entries in front; None without a file. Raises UsageError."""
+    if path is None:
+        return None
+    from importlib.resources import files
+
+    from viewer.store.rules import parse_rules
+
+    shipped = files("resources") / "rules"
+    try:
+        own = path.read_text(encoding="utf-8")
+        # Arrays of tables append, and the first rule that matches wins.
+        classes = own + "\n" + (shipped / "classes.toml").read_text(encoding="utf-8")
+        return parse_rules((shipped / "categories.toml").read_text(encoding="utf-8"), classes)
+    except OSError as error:
+        raise UsageError(f"the rules {path} cannot be read: {error.strerror}.") from None
+    except KeyError as error:
+        raise UsageError(f"the rules {path} cannot be used: a rule lacks, or does not know, {error}.") from None
+    except ValueError as error:  # TOML errors and bad UTF-8 are ValueErrors
+        raise UsageError(f"the rules {path} cannot be used: {error}.") from None
+
+
+def open_job(paths: list[Path], options: JobOptions) -> OpenResult:
+    """Open a job for a command without a window: progress on a terminal, one line per failure on stderr."""
+    with TerminalProgress() as progress:
+        result = opener_for(paths, options).open(progress.sink)
+    for failure in result.failures:
+        complain(failure.sentence())
+    if not result.session.inputs and not result.failures:
+        complain("nothing could be opened: name trace files, or a folder that holds some.")
+    return result
+
+
+def analyze(paths: list[Path], options: JobOptions, json: str | None, window: tuple[int, int] | None) -> int:
+    """Open the job and write the report to the file ``json`` ("-" for stdout), or a summary to stdout.
+
+    Args:
+        paths: files and folders.
+        options: how they make a job.
+        json: where the report goes; None for a summary.
+        window: ns after the session's origin.
+
+    Returns:
+        0, or 2 when no input opened.
+    """
+    if json not in (None, "-"):
+        check_writable(Path(str(json)))
+    result = open_job(paths, options)
+    if not result.session.inputs:
+        return 2
+    from viewer.exporters.report import encode_report, report
+
+    if json is None:
+        from viewer.exporters.summary import summary
+
+        say(summary(report(result.session, result.failures, result.skipped, window)))
+        return 0
+    data = encode_report(report(result.session, result.failures, result.skipped, window))
+    if json == "-":
+        say_bytes(data)
+    else:
+        write_file(Path(json), data)
+    return 0
+
+
+def check_writable(path: Path) -> None:
+    """Find out before the work whether a file can be written there. Raises UsageError with the next step."""
+    folder = path.parent
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file to write.")
+    if not folder.is_dir():
+        raise UsageError(f"{path} cannot be written: there is no folder {folder}. Make it first.")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"{path} cannot be written: permission denied. Name another place.")
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a result. Raises UsageError when that fails (a full disk, a folder that went away)."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from None

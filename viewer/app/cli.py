@@ -1,0 +1,242 @@
+"""The command ``rankscope``. Heavy libraries are imported by the command that needs them, never here.
+
+Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong, 70 a defect of ours, 130 interrupted,
+141 nobody reads the output any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from viewer import __version__
+from viewer.app.console import complain, prepare_streams, silence_stdout
+from viewer.app.options import JobOptions, RenderOptions
+from viewer.base.errors import Cancelled, RankscopeError, UsageError
+
+OK: Final = 0
+WRONG_INPUT: Final = 2
+DEFECT: Final = 70
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+EPILOG: Final = """\
+commands:
+  rankscope [PATH...]            open the window
+  rankscope analyze PATH...      figures as a summary or a JSON report
+  rankscope render PATH... -o F  an annotated picture (png, svg, pdf), no window needed
+  rankscope cache [list|clear]   what is kept of traces that were opened
+  rankscope demo                 make a demo job and open it
+
+'rankscope COMMAND --help' explains one. A file named like a command is opened as ./analyze.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose complaints are one line on stderr."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what :func:`main` turns into exit status 2."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status; no exception leaves this function."""
+    prepare_streams()
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+    except SystemExit as stop:  # argparse after --help and --version
+        return stop.code if isinstance(stop.code, int) else OK
+    except (KeyboardInterrupt, Cancelled):
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence_stdout()
+        return BROKEN_PIPE
+    except RankscopeError as error:
+        complain(str(error))
+        return WRONG_INPUT
+    except Exception as error:
+        return _defect(error)
+    return status
+
+
+def _run(words: list[str]) -> int:
+    command = COMMANDS.get(words[0]) if words else None
+    if command is not None:
+        return command(words[1:])
+    return _open(words)
+
+
+def _defect(error: Exception) -> int:
+    """One sentence for the user, the stack for the log."""
+    if os.environ.get("RANKSCOPE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exc()
+        return DEFECT
+    import logging
+
+    from viewer.app.logs import start_logging
+
+    path = start_logging()
+    logging.getLogger(__name__).critical("unexpected error", exc_info=error)
+    where = f"The details are in {path}." if path else "Set RANKSCOPE_DEBUG=1 to see the details."
+    text = str(error)[:200] or "no message"
+    complain(f"this is a defect of Rankscope, not of your file: {type(error).__name__}: {text}. {where}")
+    return DEFECT
+
+
+def _open(words: list[str]) -> int:
+    parser = Parser(
+        prog="rankscope",
+        description="See the profiler traces of every rank of a GPU job side by side on one clock.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="trace files, or folders that hold them")
+    parser.add_argument("--version", action="version", version=f"rankscope {__version__}")
+    _job_options(parser)
+    options = parser.parse_intermixed_args(words)
+    paths = [Path(p) for p in options.paths]
+    if paths and not any(os.path.lexists(p) for p in paths):
+        for path in paths:
+            complain(_missing(path))
+        return WRONG_INPUT
+    from viewer.app.launch import open_window
+
+    return open_window(paths, job_options(options))
+
+
+def _missing(path: Path) -> str:
+    import difflib
+
+    from viewer.base.errors import InputError
+
+    near = difflib.get_close_matches(str(path), list(COMMANDS), n=1, cutoff=0.6)
+    step = f"Did you mean the command 'rankscope {near[0]}'?" if near else "Check the name, or drop the folder instead."
+    return InputError(str(path), "does not exist", next_step=step).sentence()
+
+
+def _analyze(words: list[str]) -> int:
+    parser = Parser(
+        prog="rankscope analyze",
+        description="Where the time went: a short summary, or with --json the whole report.",
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, or folders that hold them")
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for stdout")
+    parser.add_argument("--window", metavar="A:B", help="only this range after the first GPU start, as in 12.5ms:30ms")
+    _job_options(parser)
+    options = parser.parse_intermixed_args(words)
+    from viewer.app.analyze import analyze
+
+    window = _window(options.window)
+    return analyze([Path(p) for p in options.paths], job_options(options), options.json, window)
+
+
+def _render(words: list[str]) -> int:
+    parser = Parser(prog="rankscope render", description="Paint an annotated picture of a job; needs no display.")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, or folders that hold them")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="out.png, out.svg or out.pdf")
+    parser.add_argument("--window", metavar="A:B", help="only this range after the first GPU start, as in 12.5ms:30ms")
+    parser.add_argument("--size", metavar="WxH", default="1600x900", help="logical pixels (default 1600x900)")
+    parser.add_argument("--scale", metavar="N", type=int, default=1, choices=(1, 2, 4), help="1, 2 or 4 (png only)")
+    parser.add_argument("--theme", metavar="NAME", default="light", help="light or dark (default light)")
+    parser.add_argument("--title", metavar="TEXT", help="the title line (default: the job's name)")
+    parser.add_argument("--note", metavar="T:TEXT", action="append", default=[], help='a callout, as in "12.5ms:late"')
+    parser.add_argument("--select", metavar="NAME", help="mark the longest slice of that name")
+    _job_options(parser)
+    options = parser.parse_intermixed_args(words)
+    from viewer.app.render_command import render_command
+
+    wanted = RenderOptions(
+        output=Path(options.output),
+        window=_window(options.window),
+        size=_size(options.size),
+        scale=options.scale,
+        theme=options.theme,
+        title=options.title,
+        notes=tuple(options.note),
+        select=options.select,
+    )
+    return render_command([Path(p) for p in options.paths], job_options(options), wanted)
+
+
+def _cache(words: list[str]) -> int:
+    parser = Parser(prog="rankscope cache", description="What is kept of traces that were opened, and how to drop it.")
+    parser.add_argument("action", nargs="?", choices=("list", "clear"), default="list", help="(default: list)")
+    options = parser.parse_args(words)
+    from viewer.app.cache_command import clear_cache, list_cache
+
+    return list_cache() if options.action == "list" else clear_cache()
+
+
+def _demo(words: list[str]) -> int:
+    parser = Parser(
+        prog="rankscope demo",
+        description="Make a demo job of 8 ranks with known truth and open it. Where there is no display, write its "
+        "annotated picture and its report instead.",
+    )
+    parser.add_argument("--out", metavar="DIR", help="write the picture and the report there, open no window")
+    options = parser.parse_args(words)
+    from viewer.app.demo import demo
+
+    return demo(Path(options.out) if options.out else None)
+
+
+COMMANDS: Final[dict[str, Callable[[list[str]], int]]] = {
+    "analyze": _analyze,
+    "render": _render,
+    "cache": _cache,
+    "demo": _demo,
+}
+
+
+def _job_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how the files make a job")
+    group.add_argument(
+        "--align",
+        choices=("auto", "base", "none"),
+        default="auto",
+        help="clocks: auto (default), base times only, or none",
+    )
+    group.add_argument(
+        "--rank", metavar="FILE=N", action="append", default=[], help="the rank of a file; may be repeated"
+    )
+    group.add_argument("--rules", metavar="FILE", help="a TOML file with class rules that go before the shipped ones")
+
+
+def job_options(options: argparse.Namespace) -> JobOptions:
+    """The job options of parsed words. Raises UsageError for a --rank that makes no sense."""
+    ranks: dict[str, int] = {}
+    for text in options.rank:
+        name, sign, number = text.rpartition("=")
+        if not sign or not name or not number.isascii() or not number.isdecimal() or len(number) > 9:
+            raise UsageError(f"--rank {text!r} is no FILE=N: write for example --rank trace.json=3.")
+        ranks[name] = int(number)
+    return JobOptions(ranks, options.align, Path(options.rules) if options.rules else None)
+
+
+def _window(text: str | None) -> tuple[int, int] | None:
+    from viewer.base.time import parse_window
+
+    return None if text is None else parse_window(text)
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, cross, height = text.lower().partition("x")
+    if not (cross and width.isdecimal() and height.isdecimal() and len(width) <= 5 and len(height) <= 5):
+        raise UsageError(f"--size {text!r} is no size: write WIDTHxHEIGHT, for example 1600x900.")
+    size = int(width), int(height)
+    if not (320 <= size[0] <= 16_384 and 200 <= size[1] <= 16_384):
+        raise UsageError(f"--size {text!r} is out of range: from 320x200 to 16384x16384.")
+    return size
+
+
+if __name__ == "__main__":
+    sys.exit(main())

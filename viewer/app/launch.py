@@ -1,0 +1,36 @@
+"""From the command line to the window: first whether there can be one, said in one sentence if not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from viewer.app.console import complain
+from viewer.app.display import ALL_PACKAGES, missing_library, missing_platform_library, no_display
+from viewer.app.options import JobOptions
+
+NEXT_STEP = "Without one, use 'rankscope analyze PATH' for figures or 'rankscope render PATH -o out.png' for a picture"
+
+
+def open_window(paths: list[Path], options: JobOptions, prepare: Callable[[], None] | None = None) -> int:
+    """Run the window until it is closed; 2 when there can be none.
+
+    Args:
+        paths: what to open first; [] for the start page.
+        options: how the files make a job.
+        prepare: runs in the background before ``paths`` are opened (making the demo job).
+    """
+    why = no_display()
+    if why:
+        complain(f"no window can be opened: {why}. {NEXT_STEP}.")
+        return 2
+    try:
+        problem = missing_platform_library()
+        if not problem:
+            from viewer.app.gui import run_gui
+    except ImportError as error:
+        problem = missing_library(error) or f"Qt cannot be loaded ({error}). On Debian: apt-get install {ALL_PACKAGES}"
+    if problem:
+        complain(f"no window can be opened: {problem}.")
+        return 2
+    return run_gui(paths, options, prepare)

@@ -1,0 +1,444 @@
+"""The main window: start page or timeline in the middle, panels at the right, menus from the action table.
+
+Importing this loads Qt alone; the engine and the panels come with ``workspace`` after the first frame.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShowEvent
+from PySide6.QtWidgets import QLabel, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+
+from viewer.app import dialogs
+from viewer.app.actions import Actions
+from viewer.app.docks import Docks
+from viewer.app.dropping import DropTarget
+from viewer.app.icons import application_icon
+from viewer.app.logs import log_path
+from viewer.app.message_bar import Message, MessageBar
+from viewer.app.messages import ending_messages
+from viewer.app.note_editing import NoteEditor
+from viewer.app.open_job import Ending, JobController, OpenerFactory
+from viewer.app.opening_state import Overview
+from viewer.app.options import JobOptions
+from viewer.app.palette import Appearance
+from viewer.app.progress_view import ProgressView
+from viewer.app.settings import SettingsFile, pack_bytes, unpack_bytes
+from viewer.app.start_page import StartPage, job_title
+from viewer.app.warm_up import WarmUp
+from viewer.base.theme import Theme
+
+if TYPE_CHECKING:
+    from viewer.app.workspace import Workspace
+    from viewer.base.selection import Selection
+    from viewer.store.session import Session
+
+log = logging.getLogger(__name__)
+
+WARM_UP_DELAY_MS: Final = 30
+"""The first frame is on the screen before the engine is loaded."""
+DEFAULT_SIZE: Final = (1280, 760)
+
+
+class MainWindow(QMainWindow):
+    """One window, one job.
+
+    Signals:
+        new_window(list[Path]): open another job beside this one.
+        closed()
+    """
+
+    new_window = Signal(object)
+    closed = Signal()
+
+    def __init__(
+        self,
+        appearance: Appearance,
+        settings: SettingsFile | None = None,
+        options: JobOptions | None = None,
+        make_opener: OpenerFactory | None = None,
+    ) -> None:
+        super().__init__()
+        self.setWindowIcon(application_icon())
+        self.resize(*DEFAULT_SIZE)
+        self._file = settings or SettingsFile()
+        self.settings = self._file.load()
+        self._appearance = appearance
+        self._options = options or JobOptions()
+        self._closing = False
+        self._paths: list[Path] = []
+        self._opening_paths: list[Path] = []
+        self._pending: Session | None = None
+        self._shown_run = -1
+        self._run_number = 0
+        self.workspace: Workspace | None = None
+        theme = appearance.theme
+        self.messages = MessageBar(theme)
+        self.progress = ProgressView(theme)
+        self.start_page = StartPage(theme)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.start_page)
+        self._waiting = QWidget()
+        self.stack.addWidget(self._waiting)
+        centre = QWidget()
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.messages)
+        column.addWidget(self.progress)
+        column.addWidget(self.stack, 1)
+        self.setCentralWidget(centre)
+        self.docks = Docks(self)
+        self.drops = DropTarget(theme, self, lambda: self.has_job)
+        self.notes = NoteEditor(lambda text: dialogs.ask_note(self, text), self)
+        self.controller = JobController(make_opener, self)
+        self.warm_up = WarmUp(self)
+        self.actions_ = Actions(self, self._handlers(), theme)
+        self._build_menus()
+        self._build_status()
+        self._connect()
+        self._show_title()
+        self._update_actions()
+        self.restoreGeometry(QByteArray(unpack_bytes(self.settings.geometry)))
+        self.docks.adopt(unpack_bytes(self.settings.layout))
+        self.start_page.set_recent(self.settings.recent)
+
+    # -- building ------------------------------------------------------------------------------------------------------
+
+    def _handlers(self) -> dict[str, Callable[[], None]]:
+        return {
+            "open": lambda: self.open_paths(dialogs.ask_files(self, self.settings.last_folder)),
+            "open_folder": lambda: self.open_paths(dialogs.ask_folder(self, self.settings.last_folder)),
+            "add_files": lambda: self.add_paths(dialogs.ask_files(self, self.settings.last_folder)),
+            "demo": self.open_demo,
+            "export": self.export_picture,
+            "copy": self.copy_picture,
+            "close_job": self.close_job,
+            "quit": self._quit,
+            "add_note": self.add_note,
+            "clear_selection": self._on_job(lambda w: w.clear_selection()),
+            "fit": self._on_job(lambda w: w.timeline.fit()),
+            "fit_selection": self._on_job(lambda w: w.timeline.focus_selection()),
+            "zoom_in": self._on_job(lambda w: w.zoom(2.0)),
+            "zoom_out": self._on_job(lambda w: w.zoom(0.5)),
+            "theme_system": partial(self.choose_theme, "system"),
+            "theme_light": partial(self.choose_theme, "light"),
+            "theme_dark": partial(self.choose_theme, "dark"),
+            "reset_layout": self.docks_reset,
+            "next_run": self._on_job(lambda w: w.go_to_run("next")),
+            "previous_run": self._on_job(lambda w: w.go_to_run("previous")),
+            "slowest_run": self._on_job(lambda w: w.go_to_run("slowest")),
+            "keys": lambda: dialogs.keys_dialog(self).open(),
+            "log": lambda: self.say("info", f"The log is {log_path()}."),
+            "about": lambda: dialogs.about_dialog(self, log_path()).open(),
+        }
+
+    def _quit(self) -> None:
+        self.close()
+
+    def _on_job(self, run: Callable[[Workspace], None]) -> Callable[[], None]:
+        def handler() -> None:
+            if self.workspace is not None and self.has_job:
+                run(self.workspace)
+
+        return handler
+
+    def _build_menus(self) -> None:
+        menus = self.actions_.fill(self.menuBar())
+        self.recent_menu = QMenu("Open &Recent", self)
+        self.recent_menu.aboutToShow.connect(self._fill_recent)
+        menus["&File"].insertMenu(self.actions_["demo"], self.recent_menu)
+        edit = menus["&Edit"]
+        first = edit.actions()[0]
+        undo, redo = self.notes.stack.createUndoAction(self, "&Undo"), self.notes.stack.createRedoAction(self, "&Redo")
+        undo.setShortcut(QKeySequence("Ctrl+Z"))
+        redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+        edit.insertAction(first, undo)
+        edit.insertAction(first, redo)
+        panels = QMenu("&Panels", self)
+        panels.addActions(self.docks.toggle_actions())
+        menus["&View"].insertMenu(self.actions_["reset_layout"], panels)
+        self.panels_menu = panels
+        self.actions_[f"theme_{self._appearance.choice}"].setChecked(True)
+
+    def _build_status(self) -> None:
+        self.hover_label = QLabel()
+        self.hover_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.hover_label.setMinimumWidth(1)  # a long kernel name must not widen the window
+        self.busy_label = QLabel()
+        self.window_label = QLabel()
+        bar = self.statusBar()
+        bar.addWidget(self.hover_label, 1)
+        bar.addPermanentWidget(self.busy_label)
+        bar.addPermanentWidget(self.window_label)
+
+    def _connect(self) -> None:
+        self._appearance.changed.connect(self._set_theme)
+        self.drops.dropped.connect(self.open_paths)
+        self.drops.dropped_beside.connect(self.add_paths)
+        self.start_page.open_files.connect(self.actions_["open"].trigger)
+        self.start_page.open_folder.connect(self.actions_["open_folder"].trigger)
+        self.start_page.open_demo.connect(self.open_demo)
+        self.start_page.open_recent.connect(self.open_recent)
+        self.progress.cancel_all.connect(self.cancel_opening)
+        self.progress.cancel_file.connect(self.controller.cancel_file)
+        self.controller.opening.connect(self._opening)
+        self.controller.advanced.connect(self._advanced)
+        self.controller.snapshot.connect(self._snapshot)
+        self.controller.ended.connect(self._ended)
+        self.warm_up.ready.connect(self._build_workspace, Qt.ConnectionType.QueuedConnection)
+        self.notes.refused.connect(partial(self.say, "warning"))
+        self.notes.changed.connect(self._show_notes)
+
+    def _build_workspace(self) -> None:
+        """Make the panels; then show what was opened meanwhile."""
+        if self.workspace is not None or self._closing:
+            return
+        from viewer.app.workspace import Workspace
+
+        workspace = self.workspace = Workspace(self._appearance.theme, self)
+        self.stack.addWidget(workspace.timeline)
+        self.docks.fill(
+            {"breakdown": workspace.breakdown, "attribution": workspace.attribution, "files": workspace.files}
+        )
+        workspace.hovered.connect(self._hovered)
+        workspace.visible_changed.connect(self.window_label.setText)
+        workspace.busy_changed.connect(lambda n: self.busy_label.setText("Working…" if n else ""))
+        workspace.selection_changed.connect(self._selected)
+        workspace.failed.connect(partial(self.say, "error"))
+        timeline = workspace.timeline
+        timeline.note_requested.connect(self.notes.ask_and_add)
+        timeline.note_moved.connect(self.notes.move)
+        timeline.note_edited.connect(self.notes.ask_and_edit)
+        timeline.note_removed.connect(self.notes.remove)
+        if self._pending is not None:
+            session, self._pending = self._pending, None
+            self._snapshot(session)
+
+    # -- opening -------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_job(self) -> bool:
+        """Whether a job is shown."""
+        return self.workspace is not None and bool(self.workspace.session.inputs)
+
+    def open_paths(
+        self, paths: Sequence[Path], prepare: Callable[[], None] | None = None, options: JobOptions | None = None
+    ) -> None:
+        """Open files and folders as one job in this window, in place of what is shown."""
+        if not paths:
+            return
+        self.messages.clear()
+        self.settings.last_folder = str(Path(paths[0]).absolute().parent)
+        self.controller.open(list(paths), options or self._options, prepare)
+
+    def add_paths(self, paths: Sequence[Path]) -> None:
+        """Open further files beside those of the job; those that are open come from the cache."""
+        base = self._opening_paths if self.controller.running else self._paths
+        self.open_paths(list(dict.fromkeys([*base, *paths])) if paths else [])
+
+    def open_recent(self, paths: list[str]) -> None:
+        """Open a job again."""
+        found = [Path(p) for p in paths]
+        if not any(p.exists() for p in found):
+            self.settings.forget(paths)
+            self.start_page.set_recent(self.settings.recent)
+            self.say("error", f"{paths[0]}: is not there any more. It was taken off the recent jobs.")
+            return
+        self.open_paths(found)
+
+    def open_demo(self) -> None:
+        """Make the demo job (once) and open it."""
+        from viewer.app.demo import demo_folder, make_demo
+
+        folder = demo_folder()
+        self.open_paths([folder], lambda: make_demo(folder))
+
+    def cancel_opening(self) -> None:
+        """Stop opening; what is open stays."""
+        self.progress.say("Cancelling…")
+        self.controller.cancel()
+
+    def close_job(self) -> None:
+        """Show the start page again."""
+        if not self.has_job or self.workspace is None:
+            return
+        from viewer.store.session import Session
+
+        self.docks.leave_job()
+        self._paths = []
+        self.notes.use_job(())
+        self.messages.clear()
+        self.workspace.show_session(Session(), same_job=False)
+        self.stack.setCurrentWidget(self.start_page)
+        self._show_title()
+        self._update_actions()
+
+    def _opening(self, paths: list[Path]) -> None:
+        self._run_number += 1
+        self._opening_paths = paths
+        self._pending = None
+        self.progress.begin(f"Opening {job_title(paths)}", expanded=not self.has_job)
+        if not self.has_job:
+            self.stack.setCurrentWidget(self._waiting)
+        if self.workspace is None:
+            self.warm_up.start()
+
+    def _advanced(self, view: Overview) -> None:
+        self.progress.update_view(view)
+
+    def _snapshot(self, session: Session) -> None:
+        if self.workspace is None:
+            self._pending = session
+            return
+        first = self._shown_run != self._run_number
+        self._shown_run = self._run_number
+        if first:
+            self._paths = self._opening_paths
+            self.notes.use_job(tuple(sorted(str(p) for p in self._paths)))
+        self.workspace.show_session(session, same_job=not first)
+        if first:
+            self.stack.setCurrentWidget(self.workspace.timeline)
+            self.docks.enter_job()
+            self.progress.set_expanded(False)
+            self.workspace.timeline.setFocus()
+            self._show_notes(self.notes.book)
+        self._show_title()
+        self._update_actions()
+
+    def _ended(self, ending: Ending) -> None:
+        self.progress.hide()
+        if self.workspace is not None and (ending.session is not None or self.has_job):
+            self.workspace.files.set_failures(ending.failures)
+        if ending.session is not None:
+            self._snapshot(ending.session)
+            self.settings.remember([str(p.absolute()) for p in ending.paths])
+            self.start_page.set_recent(self.settings.recent)
+            self._save_settings()
+        elif not self.has_job and self._pending is None:
+            self.stack.setCurrentWidget(self.start_page)
+        for message in ending_messages(ending):
+            self.messages.show_message(message)
+            log.info("%s: %s", message.severity, message.text)
+        if len(ending.jobs) > 1:
+            self._offer_apart(ending)
+
+    def _offer_apart(self, ending: Ending) -> None:
+        jobs = [list(job) for job in ending.jobs]
+
+        def apart() -> None:
+            self.open_paths(jobs[0])
+            for job in jobs[1:]:
+                self.new_window.emit(job)
+
+        text = f"These files look like {len(jobs)} different jobs ({', '.join(job_title(j) for j in jobs[:4])})."
+        self.messages.show_message(Message("warning", text, (("Open Apart", apart),)))
+
+    # -- notes and pictures --------------------------------------------------------------------------------------------
+
+    def add_note(self) -> None:
+        """Ask for a text and put it at the selection, else in the middle of the window."""
+        anchor = self.workspace.note_anchor() if self.workspace is not None and self.has_job else None
+        if anchor is not None:
+            self.notes.ask_and_add(*anchor)
+
+    def _show_notes(self, book: Any) -> None:
+        if self.workspace is not None:
+            self.workspace.show_notes(book)
+
+    def export_picture(self) -> None:
+        """Ask for a file and its options, and write the picture."""
+
+    def copy_picture(self) -> None:
+        """Copy what is on screen to the clipboard."""
+
+    # -- appearance ----------------------------------------------------------------------------------------------------
+
+    def choose_theme(self, choice: str) -> None:
+        """Use another theme, now and from now on."""
+        self.settings.theme = choice
+        self.actions_[f"theme_{choice}"].setChecked(True)
+        self._appearance.choose(choice)
+        self._save_settings()
+
+    def _set_theme(self, theme: Theme) -> None:
+        for part in (self.messages, self.progress, self.start_page, self.drops.sheet):
+            part.set_theme(theme)
+        self.actions_.recolor(theme)
+        self.actions_[f"theme_{self._appearance.choice}"].setChecked(True)
+        if self.workspace is not None:
+            self.workspace.set_theme(theme)
+
+    def docks_reset(self) -> None:
+        """Put all panels where they were at first."""
+        self.docks.reset()
+
+    def say(self, severity: str, text: str) -> None:
+        """Show one sentence above the timeline."""
+        self.messages.show_message(Message(severity, text))
+
+    def _hovered(self, text: str) -> None:
+        self.hover_label.setText(text.replace("\n", " · "))
+
+    def _selected(self, selection: Selection) -> None:
+        self._update_actions()
+        self.docks.selection_changed(selection)
+
+    def _update_actions(self) -> None:
+        job = self.has_job
+        selected = job and self.workspace is not None and self.workspace.context.selection.slice is not None
+        self.actions_.enable(job=job, selected=selected)
+        for action in self.docks.toggle_actions():
+            action.setEnabled(job)
+
+    def _show_title(self) -> None:
+        if not self.has_job or self.workspace is None:
+            self.setWindowTitle("Rankscope")
+            return
+        groups = len(self.workspace.session.groups)
+        count = f" · {groups} ranks" if groups > 1 else ""
+        self.setWindowTitle(f"{job_title(self._paths)}{count} – Rankscope".replace("[*]", "[*][*]"))
+
+    def _fill_recent(self) -> None:
+        self.recent_menu.clear()
+        for paths in self.settings.recent:
+            action = self.recent_menu.addAction(job_title(paths).replace("&", "&&"))
+            action.setToolTip("\n".join(paths[:20]))
+            action.triggered.connect(lambda _=False, p=paths: self.open_recent(p))
+        if not self.settings.recent:
+            self.recent_menu.addAction("Nothing yet").setEnabled(False)
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Load the engine once the first frame is out."""
+        super().showEvent(event)
+        QTimer.singleShot(WARM_UP_DELAY_MS, self, self.warm_up.start)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop all work, remember the layout, go."""
+        if self._closing:
+            event.accept()
+            return
+        self._closing = True
+        self.settings.geometry = pack_bytes(bytes(self.saveGeometry().data()))
+        self.settings.layout = pack_bytes(self.docks.state())
+        self._save_settings()
+        self.hide()
+        self.warm_up.stop(0.0)
+        self.controller.shutdown()
+        if self.workspace is not None:
+            self.workspace.shutdown()
+        self.warm_up.stop()
+        event.accept()
+        self.closed.emit()
+
+    def _save_settings(self) -> None:
+        """Write the settings, keeping jobs that another window opened meanwhile."""
+        self._file.save(self.settings)

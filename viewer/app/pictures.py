@@ -1,0 +1,3 @@
+"""Export and copy of the picture from the window."""
+
+from __future__ import annotations

@@ -1,0 +1,109 @@
+"""Loads the engine and its compiled loops in the background, so that the first job finds them ready.
+
+The window is shown first. What the GUI thread itself will call (painting lanes) comes first; the rest follows.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+log = logging.getLogger(__name__)
+
+
+class WarmUp(QObject):
+    """One background thread.
+
+    Signals:
+        ready(): modules are imported and lanes can be painted without compiling. Emitted once, also after a failure.
+    """
+
+    ready = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._stop = threading.Event()
+        self._is_ready = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether :attr:`ready` was emitted."""
+        return self._is_ready
+
+    def start(self) -> None:
+        """Begin; a second call does nothing."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="rankscope-warm-up", daemon=True)
+            self._thread.start()
+
+    def stop(self, seconds: float = 20.0) -> None:
+        """Skip what has not begun, and wait for what has."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _work(self) -> None:
+        begin = time.monotonic()
+        try:
+            warm_lanes()
+        except Exception:
+            log.exception("warming up the lanes failed")
+        self._is_ready = True
+        if self._stop.is_set():
+            return
+        try:
+            self.ready.emit()
+        except RuntimeError:
+            return  # the window is gone
+        log.info("lanes ready after %.2f s", time.monotonic() - begin)
+        try:
+            warm_engine()
+        except Exception:
+            log.exception("warming up the engine failed")
+        log.info("engine ready after %.2f s", time.monotonic() - begin)
+
+
+def warm_lanes() -> None:
+    """Import the panels, and load or compile the loops that paint lanes."""
+    import viewer.app.workspace  # noqa: F401  (imported here, off the GUI thread)
+    from viewer.views.lanes import warm_up
+
+    warm_up()
+
+
+TINY = b"""{"schemaVersion": 1, "traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1.0, "dur": 9.0, "args": {"External id": 1}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2.0, "dur": 1.0,
+ "args": {"correlation": 5, "External id": 1}},
+{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 4.0, "dur": 3.0,
+ "args": {"device": 0, "stream": 7, "correlation": 5}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 8, "ts": 6.0, "dur": 3.0,
+ "args": {"device": 0, "stream": 8, "correlation": 6}},
+{"ph": "i", "name": "m", "pid": 1, "tid": 1, "ts": 2.5, "s": "t"},
+{"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 5, "pid": 1, "tid": 1, "ts": 2.0},
+{"ph": "f", "cat": "ac2g", "name": "ac2g", "id": 5, "pid": 0, "tid": 7, "ts": 4.0, "bp": "e"}]}
+"""
+"""A job in which every compiled loop finds something."""
+
+
+def warm_engine() -> None:
+    """Open the tiny job and ask for its figures: loads or compiles the scanner and the interval loops."""
+    from viewer.base.selection import Selection, SliceRef
+    from viewer.importers.opening import JobOpener
+    from viewer.store.cache import Cache
+    from viewer.views.attribution import attribution
+    from viewer.views.breakdown import breakdown
+
+    with tempfile.TemporaryDirectory(prefix="rankscope-warm-") as folder:
+        path = Path(folder) / "tiny.json"
+        path.write_bytes(TINY)
+        session = JobOpener([path], cache=Cache(Path(folder) / "cache"), workers=1).open().session
+        attribution(session, None, None)
+        for row in range(len(session.inputs[0].trace)):
+            breakdown(session, Selection(slice=SliceRef(0, row)))

@@ -1,0 +1,169 @@
+"""The panels of one job. Made after the window's first frame: importing them loads the engine."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from viewer.app.remap import remap_selection
+from viewer.base.frames import Note
+from viewer.base.selection import EMPTY, SliceRef
+from viewer.base.theme import Theme
+from viewer.base.time import format_duration
+from viewer.base.work import CancelToken
+from viewer.panels.attribution import AttributionPanel
+from viewer.panels.breakdown import BreakdownPanel
+from viewer.panels.context import JobContext
+from viewer.panels.files import FilesPanel
+from viewer.panels.timeline import TimelinePanel
+from viewer.panels.timeline_overlay import selected_range
+from viewer.panels.work import WorkRunner
+from viewer.store.session import Session
+from viewer.views.notes import NoteBook
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+log = logging.getLogger(__name__)
+
+
+class Workspace(QObject):
+    """Context, timeline and side panels of one window.
+
+    Signals:
+        hovered(str): what is under the pointer.
+        visible_changed(str): the length of the visible window and of the selected range.
+        selection_changed(Selection)
+        busy_changed(int): background jobs that run or wait.
+        failed(str): a sentence.
+    """
+
+    hovered = Signal(str)
+    visible_changed = Signal(str)
+    selection_changed = Signal(object)
+    busy_changed = Signal(int)
+    failed = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.work = WorkRunner(self)
+        self.context = JobContext(theme, self.work, self)
+        self.timeline = TimelinePanel(self.context, parent)
+        self.breakdown = BreakdownPanel(self.context, parent)
+        self.attribution = AttributionPanel(self.context, parent)
+        self.files = FilesPanel(self.context, parent)
+        self.timeline.hovered.connect(self.hovered)
+        self.work.busy_changed.connect(self.busy_changed)
+        self.context.window_changed.connect(self._tell_visible)
+        self.context.selection_changed.connect(self._tell_visible)
+        self.context.selection_changed.connect(self.selection_changed)
+
+    @property
+    def session(self) -> Session:
+        """The job that is shown."""
+        return self.context.session
+
+    def show_session(self, session: Session, *, same_job: bool) -> None:
+        """Show a session; within one job the selection and the visible window stay."""
+        if same_job:
+            kept = remap_selection(self.context.selection, self.context.session, session)
+            self.context.set_session(session, selection=kept)
+        else:
+            self.context.set_session(session)
+
+    def show_notes(self, book: NoteBook) -> None:
+        """Put the notes on the timeline."""
+        notes: list[Note] = list(book)
+        self.timeline.set_notes(notes)
+
+    def clear_selection(self) -> None:
+        """Select nothing."""
+        self.context.select(EMPTY)
+
+    def zoom(self, factor: float) -> None:
+        """Zoom at the pointer, else at the middle of the timeline; more than 1 zooms in."""
+        self.timeline.zoom(factor)
+
+    def note_anchor(self) -> tuple[int, str] | None:
+        """Where a new note belongs: at the selected slice, else in the middle of the visible window."""
+        window = self.timeline.window()
+        if window is None:
+            return None
+        selected = selected_range(self.session, self.context.selection)
+        lane = ""
+        chosen = self.context.selection.slice
+        if selected is None:
+            return window.start_ns + window.length_ns // 2, lane
+        if chosen is not None:
+            lane = self._lane_key(chosen)
+        return selected.start_ns + selected.length_ns // 2, lane
+
+    def _lane_key(self, ref: SliceRef) -> str:
+        from viewer.views.lanes import build_tree
+
+        lane = self.session.inputs[ref.input].trace.lane_of(ref.index).id
+        for group in build_tree(self.session):
+            for row in group.lanes:
+                if (ref.input, lane) in row.parts:
+                    return row.key
+        return ""
+
+    def go_to_run(self, which: str) -> None:
+        """Select another run of the selected slice's name: "next", "previous" or "slowest"."""
+        chosen = self.context.selection.slice
+        if chosen is None:
+            return
+        session = self.session
+
+        def find(cancel: CancelToken) -> SliceRef | None:
+            cancel.check()
+            from viewer.analyses.kernels import runs_of
+
+            trace = session.inputs[chosen.input].trace
+            row = pick_run(runs_of(trace, chosen.index), trace.slices.dur_ns, chosen.index, which)
+            return None if row is None else SliceRef(chosen.input, row)
+
+        self.work.submit("go", find, self._go, self._go_failed)
+
+    def _go(self, found: SliceRef | None) -> None:
+        if found is not None:
+            self.context.jump(found)
+
+    def _go_failed(self, error: Exception) -> None:
+        log.error("finding another run failed", exc_info=error)
+        self.failed.emit(f"The other runs cannot be found: {error}.")
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self.context.set_theme(theme)
+
+    def shutdown(self) -> None:
+        """Cancel all work and wait for it."""
+        self.work.shutdown()
+
+    def _tell_visible(self, _: object = None) -> None:
+        window = self.context.window
+        if window is None or not self.session.inputs:
+            self.visible_changed.emit("")
+            return
+        text = f"Window {format_duration(window.length_ns)}"
+        chosen = self.context.selection.range
+        if chosen is not None:
+            text = f"Range {format_duration(chosen.length_ns)} · {text}"
+        self.visible_changed.emit(text)
+
+
+def pick_run(rows: Sequence[int] | Any, durations: Any, current: int, which: str) -> int | None:
+    """The row to go to among ``rows`` (all runs of one name by start); None when there is no further one."""
+    order = [int(r) for r in rows]
+    if not order:
+        return None
+    if which == "slowest":
+        return max(order, key=lambda r: int(durations[r]))  # the first of equals
+    if current not in order:
+        return order[0]
+    place = order.index(current) + (1 if which == "next" else -1)
+    return order[place] if 0 <= place < len(order) else None
