@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import Final
 
@@ -48,23 +49,30 @@ def font_family() -> str:
 
 def measure(text: str, font: Font) -> float:
     """Width of a text in logical px, as :func:`paint_scene` will draw it."""
-    return float(_metrics(font).horizontalAdvance(text))
+    return float(_FONTS.get(font)[1].horizontalAdvance(text))
 
 
-@lru_cache(maxsize=64)
-def _font(font: Font) -> QFont:
-    made = QFont(font_family())
-    made.setPixelSize(font.size)
-    made.setBold(font.bold)
-    # Without hinting, widths are the same at every scale.
-    made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
-    made.setStyleStrategy(QFont.StyleStrategy.PreferAntialias)
-    return made
+class _Fonts(threading.local):
+    """Fonts and their metrics; per thread, because Qt's font engines are."""
+
+    def __init__(self) -> None:
+        self.made: dict[Font, tuple[QFont, QFontMetricsF]] = {}
+
+    def get(self, font: Font) -> tuple[QFont, QFontMetricsF]:
+        """The Qt font and its metrics."""
+        found = self.made.get(font)
+        if found is None:
+            made = QFont(font_family())
+            made.setPixelSize(font.size)
+            made.setBold(font.bold)
+            # Without hinting, widths are the same at every scale.
+            made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+            made.setStyleStrategy(QFont.StyleStrategy.PreferAntialias)
+            found = self.made[font] = made, QFontMetricsF(made)
+        return found
 
 
-@lru_cache(maxsize=64)
-def _metrics(font: Font) -> QFontMetricsF:
-    return QFontMetricsF(_font(font))
+_FONTS: Final = _Fonts()
 
 
 def paint_scene(painter: QPainter, scene: PictureScene) -> None:
@@ -146,7 +154,7 @@ def _paint_item(painter: QPainter, item: Item) -> None:
         case SceneText():
             _smooth(painter, True)
             painter.setOpacity(1.0)
-            painter.setFont(_font(item.font))
+            painter.setFont(_FONTS.get(item.font)[0])
             painter.setPen(QColor(item.color))
             painter.drawText(QPointF(item.bounds.x, item.y), item.text)
         case SceneRect():

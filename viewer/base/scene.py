@@ -13,11 +13,18 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.base.errors import UsageError
+
 CAP: Final = 0.36
 """Half the height of capitals in ems: a baseline this far below a line's middle centres the text."""
 ASCENT: Final = 0.82
 DESCENT: Final = 0.24
 """Room above and below the baseline in ems that no glyph of a plain sans leaves."""
+
+MAX_SIDE: Final = 16_384
+"""Most px per side of a picture file."""
+MAX_PIXELS: Final = 144_000_000
+"""Most px of a picture file (4 bytes each while it is painted)."""
 
 Anchor = Literal["start", "middle", "end"]
 Role = Literal[
@@ -197,3 +204,17 @@ def plain_measure(text: str, font: Font) -> float:
         1.0 if ord(c) > 0x2E80 else 0.92 if c in "mwMW@%—" else 0.42 if c in " .,:;'|!ijl" else 0.7 for c in text
     )
     return wide * font.size * (1.08 if font.bold else 1.0)
+
+
+def check_size(width: int, height: int, scale: float, kind: str) -> None:
+    """Raise UsageError when a picture of that logical size is too large for its kind of file ("png", "svg", "pdf")."""
+    wide, tall = (round(n * scale) for n in (width, height)) if kind == "png" else (width, height)
+    if max(wide, tall) > MAX_SIDE:
+        raise UsageError(
+            f"the picture would be {wide}x{tall} pixels; a side has at most {MAX_SIDE}. Choose a smaller size or scale."
+        )
+    if wide * tall > MAX_PIXELS:
+        raise UsageError(
+            f"the picture would be {wide}x{tall} pixels and need {wide * tall * 4 >> 20} MiB of memory; at most "
+            f"{MAX_PIXELS // 1_000_000} million pixels are painted. Choose a smaller size or scale."
+        )

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from viewer.base.errors import InputError, UsageError
-from viewer.base.scene import PictureScene
+from viewer.base.scene import PictureScene, check_size
 from viewer.exporters.svg import svg_text
 
-MAX_SIDE: Final = 16_384
-"""Most px per side of a picture file."""
-MAX_PIXELS: Final = 144_000_000
-"""Most px of a picture file (4 bytes each while it is painted)."""
+__all__ = ["FORMATS", "SCALES", "VECTOR", "Painter", "check_size", "picture_bytes", "picture_format", "write_picture"]
+
 SCALES: Final = (1, 2, 4)
 VECTOR: Final = ("svg", "pdf")
 FORMATS: Final = ("png", *VECTOR)
@@ -32,20 +30,6 @@ def picture_format(path: Path) -> str:
         shown = f"{suffix!r} is no picture format" if suffix else f"{path.name!r} names no picture format"
         raise UsageError(f"{shown}: end the file name in .png, .svg or .pdf.")
     return suffix
-
-
-def check_size(width: int, height: int, scale: float, kind: str) -> None:
-    """Raise UsageError when a picture of that logical size is too large for its format."""
-    wide, tall = (round(n * scale) for n in (width, height)) if kind == "png" else (width, height)
-    if max(wide, tall) > MAX_SIDE:
-        raise UsageError(
-            f"the picture would be {wide}x{tall} pixels; a side has at most {MAX_SIDE}. Choose a smaller size or scale."
-        )
-    if wide * tall > MAX_PIXELS:
-        raise UsageError(
-            f"the picture would be {wide}x{tall} pixels and need {wide * tall * 4 >> 20} MiB of memory; at most "
-            f"{MAX_PIXELS // 1_000_000} million pixels are painted. Choose a smaller size or scale."
-        )
 
 
 def picture_bytes(scene: PictureScene, kind: str, painter: Painter, family: str = "") -> bytes:

@@ -12,13 +12,13 @@ from typing import Final
 from viewer.base.errors import UsageError
 from viewer.base.frames import Note, Placement
 from viewer.base.ids import Paint
-from viewer.base.scene import Bounds, Measure, PictureScene, plain_measure
+from viewer.base.scene import MAX_SIDE, Bounds, Measure, PictureScene, plain_measure
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.units import format_count
 from viewer.store.session import Session
 from viewer.views.lane_tree import build_tree
-from viewer.views.lanes import LanePainter
+from viewer.views.lanes import LanePainter, LodStore
 from viewer.views.picture_canvas import Canvas
 from viewer.views.picture_lanes import LaneArea
 from viewer.views.picture_marks import Marks
@@ -39,9 +39,7 @@ from viewer.views.picture_surround import (
 from viewer.views.provenance import provenance
 from viewer.views.text import Fitter, one_line
 
-LEAST_SIZE: Final = (320, 200)
-MOST_SIDE: Final = 16_384
-"""Logical px; the file's px are bounded by the exporter."""
+LEAST_SIZE: Final = (480, 270)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +84,16 @@ class PictureRequest:
     footer: bool = True
 
 
-def picture_scene(session: Session, request: PictureRequest, measure: Measure = plain_measure) -> PictureScene:
+def picture_scene(
+    session: Session, request: PictureRequest, measure: Measure = plain_measure, lods: LodStore | None = None
+) -> PictureScene:
     """Compose the picture.
 
     Args:
         session: the job.
         request: what to draw.
         measure: widths of texts, from whoever will paint; the default errs on the wide side.
+        lods: levels of detail built so far, to draw large traces faster; the picture is the same without them.
 
     Raises:
         UsageError: the window is empty or the size is out of bounds.
@@ -101,15 +102,15 @@ def picture_scene(session: Session, request: PictureRequest, measure: Measure = 
         raise UsageError("the picture's window is empty: it must end after it begins.")
     if request.width < LEAST_SIZE[0] or request.height < LEAST_SIZE[1]:
         raise UsageError(f"a picture needs at least {LEAST_SIZE[0]}x{LEAST_SIZE[1]} pixels.")
-    if max(request.width, request.height) > MOST_SIDE:
-        raise UsageError(f"a picture has at most {MOST_SIDE} pixels per side.")
+    if max(request.width, request.height) > MAX_SIDE:
+        raise UsageError(f"a picture has at most {MAX_SIDE} pixels per side.")
     canvas = Canvas(request.width, request.height, request.window, request.theme, Fitter(measure))
-    return _Composer(session, request, canvas).compose()
+    return _Composer(session, request, canvas, lods).compose()
 
 
 class _Composer:
-    def __init__(self, session: Session, request: PictureRequest, canvas: Canvas) -> None:
-        self.session, self.request, self.canvas = session, request, canvas
+    def __init__(self, session: Session, request: PictureRequest, canvas: Canvas, lods: LodStore | None) -> None:
+        self.session, self.request, self.canvas, self.lods = session, request, canvas, lods
         self.marks = Marks(session, request.window, request.selection, request.notes)
         self.groups = build_tree(session)
 
@@ -122,13 +123,13 @@ class _Composer:
         if request.footer:
             # Room for the words that say which part of the job is shown.
             low -= footer_height(canvas, [*footer[:-1], f"{footer[-1]} (of 9,999 groups)"])
-        gutter = self._gutter()
-        axis = Bounds(canvas.margin + gutter, top, canvas.width - 2 * canvas.margin - gutter, canvas.px(22))
         ranged = request.selection.range
         strip = canvas.px(20) if ranged is not None and _touches(ranged, request.window) else 0
-        area, remarks, paints, legend_top = self._fit(axis, round(axis.bottom) + strip, low)
+        axis_height = canvas.px(22)
+        area, remarks, paints, legend_top = self._fit(top + axis_height + strip, low)
+        axis = Bounds(area.area.x, top, area.area.width, axis_height)
 
-        painter = LanePainter(session, area.chosen.placement, request.theme)
+        painter = LanePainter(session, area.chosen.placement, request.theme, self.lods)
         grid = draw_axis(canvas, axis, session.origin_ns())
         area.draw_image(painter, grid, request.scale, vector=request.vector)
         area.draw_unrecorded()
@@ -162,7 +163,7 @@ class _Composer:
             "; ".join(footer),
         )
 
-    def _fit(self, axis: Bounds, top: int, low: int) -> tuple[LaneArea, list[str], list[Paint], int]:
+    def _fit(self, top: int, low: int) -> tuple[LaneArea, list[str], list[Paint], int]:
         """Lanes between ``top`` and ``low``, with what is said of the others, the legend's paints and its place.
 
         The legend and the remarks need room that depends on what the lanes show, and the lanes show what fits: the
@@ -175,7 +176,11 @@ class _Composer:
             room = max(0, legend_top - top - said)
             chosen = self._rows(room)
             height = max(0, min(room, chosen.placement.height - chosen.top))
-            area = LaneArea(canvas, self.session, chosen, Bounds(round(axis.x), top, round(axis.width), height))
+            if not chosen.placement.rows:
+                height = min(room, canvas.px(40))  # for the words that say why
+            left = canvas.margin + self._gutter(chosen)
+            place = Bounds(left, top, canvas.width - canvas.margin - left, height)
+            area = LaneArea(canvas, self.session, chosen, place)
             remarks = self._unsaid(chosen)
             paints = area.paints() if self.request.legend else []
             needed = len(legend_lines(canvas, paints))
@@ -204,11 +209,12 @@ class _Composer:
             remarks.append(f"{plural} without events in this window not shown")
         return remarks + self.marks.outside(chosen)
 
-    def _gutter(self) -> int:
+    def _gutter(self, chosen: Chosen) -> int:
         """Room for the labels left of the lanes, and for the caption of the axis."""
         canvas = self.canvas
         width = canvas.width - 2 * canvas.margin
-        labels = (canvas.fit.width(one_line(x.label), canvas.font["lane"]) for g in self.groups for x in g.lanes)
+        lanes = (r.lane for r in chosen.placement.rows if r.lane is not None)
+        labels = (canvas.fit.width(one_line(x.label), canvas.font["lane"]) for x in lanes)
         caption = axis_caption(axis_ticks(canvas, self.session.origin_ns(), 0.85 * width))
         return round(
             max(

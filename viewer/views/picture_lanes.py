@@ -46,21 +46,17 @@ class LaneArea:
 
     def draw_image(self, painter: LanePainter, grid: Sequence[float], scale: float, *, vector: bool) -> None:
         """All slices as pixels, at the output's scale as far as the bound of vector files allows."""
-        if self.area.height <= 0 or not self.chosen.placement.rows:
-            where = Bounds(self.area.x, self.area.y, self.area.width, max(self.area.height, self.canvas.px(24)))
-            words = self.canvas.fit.elide(
-                "Nothing was recorded in this window.", self.canvas.font["subtitle"], where.width
-            )
-            middle = where.y + where.height / 2
-            self.canvas.text(
-                where.x + where.width / 2,
-                middle,
-                words,
-                self.canvas.font["subtitle"],
-                self.canvas.theme["muted"],
-                "more",
-                "middle",
-            )
+        if not self.chosen.placement.rows:
+            font = self.canvas.font["subtitle"]
+            why = "Nothing was recorded in this window."
+            if self.chosen.hidden:
+                why = "There is no room for a lane in a picture of this size."
+            words = self.canvas.fit.elide(why, font, self.area.width)
+            if font.size * 1.1 <= self.area.height:
+                x, y = self.area.x + self.area.width / 2, self.area.y + self.area.height / 2
+                self.canvas.text(x, y, words, font, self.canvas.theme["muted"], "more", "middle")
+            return
+        if self.area.height <= 0:
             return
         dpr = scale
         if vector:
@@ -182,7 +178,7 @@ class LaneArea:
             font = Font(min(base.size, int(b.height / 1.06)))
             if b.width < self.canvas.px(26) or font.size < LEAST_FONT or b.height < 0.8 * box.height:
                 continue
-            words = self.canvas.fit.elide(one_line(box.text), font, b.width - 2 * pad)
+            words = self.canvas.fit.name(one_line(box.text), font, b.width - 2 * pad)
             if not words:
                 continue
             color = self.canvas.theme.paint_text[box.paint]

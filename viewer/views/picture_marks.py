@@ -194,7 +194,7 @@ class Marks:
         room = min(area.width - canvas.px(24), max(0.5 * area.width, canvas.px(240)), canvas.px(600))
         bold, plain = canvas.sized(12, bold=True), canvas.sized(11)
         details = canvas.fit.flow([format_duration(span.length_ns), kind, one_line(where)], plain, room)
-        lines = ((canvas.fit.elide(name, bold, room), bold), *((d, plain) for d in details))
+        lines = ((canvas.fit.name(name, bold, room), bold), *((d, plain) for d in details))
         # The callout points at the middle of what is visible, or near its start when that is wide.
         x = min((x0 + x1) / 2, x0 + canvas.px(60))
         box = Bounds(x0, y0, x1 - x0, y1 - y0)

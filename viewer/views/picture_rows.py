@@ -177,11 +177,17 @@ def _greedy(
             tiers.setdefault(tier, []).append((group.id, lane.key))
     chosen: set[str] = set()
     headed: set[int] = set()
-    left = height
-    for _, members in sorted(tiers.items()):
+    left, full_up = height, False
+    for (extra, kind, _, _), members in sorted(tiers.items()):
+        shared = extra and kind > 0
+        if shared and full_up:
+            continue
         cost = sum(tall[key] for _, key in members) + sum(head[g] for g in {g for g, _ in members} - headed)
         if cost <= left:
             left -= cost
             chosen.update(key for _, key in members)
             headed.update(g for g, _ in members)
+        else:
+            # Lanes come busiest first: an idle thread does not stand in for the main one.
+            full_up = full_up or shared
     return chosen

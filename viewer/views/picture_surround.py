@@ -13,7 +13,7 @@ from viewer.store.session import Session
 from viewer.views.picture_canvas import Canvas
 from viewer.views.provenance import rank_words
 from viewer.views.text import one_line
-from viewer.views.ticks import Axis, exact, ticks
+from viewer.views.ticks import Axis, ticks
 
 MOST_HEAD_LINES = 2
 
@@ -45,7 +45,7 @@ def job_subtitle(session: Session, window: TimeRange) -> str:
     hosts = sorted({g.host for g in session.groups if g.host})
     parts += [one_line(gpus[0])] if len(gpus) == 1 else [f"{len(gpus)} kinds of GPU"] if gpus else []
     parts += [one_line(hosts[0])] if len(hosts) == 1 else [f"{len(hosts)} hosts"] if hosts else []
-    parts.append(f"{format_duration(window.length_ns)} from {exact(window.start_ns - session.origin_ns())}")
+    parts.append(f"{format_duration(window.length_ns)} from {format_duration(window.start_ns - session.origin_ns())}")
     return "  ·  ".join(parts)
 
 

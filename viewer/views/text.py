@@ -38,6 +38,12 @@ class Fitter:
                 high = keep - 1
         return _cut(text, low) if low >= least else ""
 
+    def name(self, text: str, font: Font, room: float) -> str:
+        """A kernel's or function's name: whole if it fits, else without its parameter list, elided as need be."""
+        if self.width(text, font) <= room:
+            return text
+        return self.elide(bare_name(text), font, room)
+
     def wrap(self, text: str, font: Font, room: float, most: int) -> list[str]:
         """Lines of at most ``room`` px, broken at spaces, words longer than a line elided; ``most`` lines at most.
 
@@ -67,6 +73,23 @@ class Fitter:
 def _cut(text: str, keep: int) -> str:
     head = (keep + 1) // 2
     return text[:head].rstrip() + ELLIPSIS + (text[len(text) - (keep - head) :].lstrip() if keep > head else "")
+
+
+def bare_name(text: str) -> str:
+    """A C++ function's name without ``void`` and its parameter list; other texts as they are.
+
+    ``"void f<g(1)>(int, T*)"`` -> ``"f<g(1)>"``.
+    """
+    if not text.endswith(")"):
+        return text
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            # A space before it: words in brackets ("Memcpy HtoD (Pinned -> Device)"), no parameters.
+            bare = text[:at]
+            return bare.removeprefix("void ") if bare and not bare.endswith(" ") else text
+    return text
 
 
 def one_line(text: str) -> str:

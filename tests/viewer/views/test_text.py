@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from viewer.base.scene import Font, plain_measure
-from viewer.views.text import Fitter, one_line
+from viewer.views.text import Fitter, bare_name, one_line
 
 FONT = Font(10)
 
@@ -40,3 +40,15 @@ def test_the_plain_measure_grows_with_text_size_and_weight() -> None:
         plain_measure("kernel", FONT) < plain_measure("kernels", FONT) < plain_measure("kernels", Font(10, bold=True))
     )
     assert plain_measure("核", FONT) == 10
+
+
+def test_parameter_lists_go_before_anything_else_of_a_name() -> None:
+    assert bare_name("void f<g(1)>(int, T (*)(U))") == "f<g(1)>"
+    assert bare_name("Memcpy HtoD (Pinned -> Device)") == "Memcpy HtoD (Pinned -> Device)"
+    assert bare_name("aten::mm") == "aten::mm"
+    assert bare_name(")") == ")"
+    assert bare_name("(x)") == "(x)"
+    fit = fitter()
+    assert fit.name("abc(int)", FONT, 80) == "abc(int)"
+    assert fit.name("abc(int)", FONT, 79) == "abc"
+    assert fit.name("abcdefghij(int)", FONT, 60) == "abc…ij"
