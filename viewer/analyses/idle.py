@@ -21,7 +21,7 @@ TURNAROUND_NS = 3_000
 """A gap up to this length between two pieces of queued work on one stream is the device's own turnaround."""
 
 HOST_CAUSES = ("python", "operator", "runtime call", "annotation", "profiler overhead", "other", "data loading")
-UNTRACED, SYNC_DRAIN, NO_THREAD = "untraced", "sync-drain", "unknown thread"
+UNTRACED, SYNC_DRAIN = "untraced", "sync-drain"
 DEPENDENCY_CAUSES = ("turnaround", "event", "copy", "other stream", "unproven")
 _KIND_OF_PAINT = {
     Paint.PYTHON: 0,
@@ -51,8 +51,8 @@ class IdleSplit:
 
     For a gap [a, b) with L = begin of the call of the first GPU work that starts at b: host = [a, min(L, b)); launch =
     [L, b) when L > a; dependency = all of it when L <= a (the work was already queued); unknown = no link, or no next
-    work. ``host_causes`` charges host time to what the launching thread did (deepest slice; "data loading" and
-    "sync-drain" take precedence: the latter when a blocking call was waiting as the device ran dry).
+    work. ``host_causes`` charges host time to what the launching thread did (its deepest open slice). "data loading" is
+    everything inside a data loader's range; of the rest, a gap that began while a blocking call waited is "sync-drain".
     ``dependency_causes``: see :data:`DEPENDENCY_CAUSES`; without sync events in the file they are inferred.
     """
 
@@ -263,17 +263,19 @@ def _sum_host(trace: Trace, split: _Split) -> dict[str, int]:
     causes: dict[str, int] = {}
     hosted = np.flatnonzero(split.host > 0)
     drain = _draining_call(trace, split.whole_start[hosted])
-    drained = hosted[drain >= 0]
-    if len(drained):
-        causes[SYNC_DRAIN] = int(split.host[drained].sum())
-    rest = hosted[drain < 0]
-    lanes = lanes_of_rows(trace, split.call[rest])
+    lanes = lanes_of_rows(trace, split.call[hosted])
     for lane in np.unique(lanes):
-        mine = rest[lanes == lane]
+        on_lane = lanes == lane
         time = thread_time(trace, int(lane))
-        lo = split.start[mine]
-        charged = charge(time.start, time.kind, lo, lo + split.host[mine], len(HOST_CAUSES)).sum(axis=0)
-        for name, ns in zip((*HOST_CAUSES, UNTRACED), charged, strict=True):
+        lo = split.start[hosted[on_lane]]
+        charged = charge(time.start, time.kind, lo, lo + split.host[hosted[on_lane]], len(HOST_CAUSES))
+        drained = drain[on_lane] >= 0
+        # Waiting for data is a cause of its own; whatever else follows a drained queue belongs to the blocking call.
+        loading = HOST_CAUSES.index("data loading")
+        after_sync = int(charged[drained].sum() - charged[drained, loading].sum())
+        sums = charged[~drained].sum(axis=0)
+        sums[loading] += charged[drained, loading].sum()
+        for name, ns in ((SYNC_DRAIN, after_sync), *zip((*HOST_CAUSES, UNTRACED), sums, strict=True)):
             if ns:
                 causes[name] = causes.get(name, 0) + int(ns)
     return causes

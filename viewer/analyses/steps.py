@@ -200,7 +200,11 @@ def _build(trace: Trace) -> Steps:
         linked = np.flatnonzero(call_of >= 0)
         began = s.start_ns[call_of[linked]]
         process = process_numbers(trace)[lanes_of_rows(trace, call_of[linked])] if len(linked) else began
-        for owner in {m.process for m in marks}:
+        owners = {m.process for m in marks}
+        if len(owners) == 1:
+            # A file describes one process; where a writer noted the marks under another id they still are its steps.
+            process = np.full(len(linked), marks[0].process)
+        for owner in owners:
             numbers = np.array([i for i, m in enumerate(marks) if m.process == owner], np.int64)
             starts = np.array([marks[i].start for i in numbers], np.int64)
             ends = np.array([marks[i].end for i in numbers], np.int64)
