@@ -19,7 +19,7 @@ CAP: Final = 0.36
 """Half the height of capitals in ems: a baseline this far below a line's middle centres the text."""
 ASCENT: Final = 0.82
 DESCENT: Final = 0.24
-"""Room above and below the baseline in ems that no glyph of a plain sans leaves."""
+"""Room above and below the baseline in ems that letters of a plain sans keep to (marks on capitals may not)."""
 
 MAX_SIDE: Final = 16_384
 """Most px per side of a picture file."""

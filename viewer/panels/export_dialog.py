@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.base.errors import RankscopeError
+from viewer.base.errors import InputError, RankscopeError
 from viewer.base.scene import MAX_SIDE, PictureScene
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
@@ -251,7 +251,8 @@ class ExportDialog(QDialog):
         if not isinstance(error, RankscopeError | MemoryError):
             raise error
         text = str(error) or "There is not enough memory for this picture."
-        text = text[:1].upper() + text[1:]
+        if not isinstance(error, InputError):  # which begins with a path
+            text = text[:1].upper() + text[1:]
         self._say(text, problem=True)
         self.failed.emit(text)
 

@@ -12,7 +12,8 @@ from viewer.base.scene import Bounds, Font, SceneHatch, SceneImage, SceneLine, S
 from viewer.base.time import format_duration
 from viewer.store.session import Session
 from viewer.views.lane_tree import is_collapsed
-from viewer.views.lanes import MOST_BOXES, LanePainter
+from viewer.views.lanes import EDGE_FROM_PX, MOST_BOXES, LanePainter
+from viewer.views.palette import rgb
 from viewer.views.picture_canvas import Canvas
 from viewer.views.picture_rows import Chosen, paints_in
 from viewer.views.text import one_line
@@ -21,6 +22,7 @@ RASTER_LIMIT: Final = 12_000_000
 """Most px of the lane image inside a vector file."""
 VECTOR_WIDTH: Final = 2.0
 """Slices at least this wide (px) become shapes in a vector file; the image shows the others."""
+_EDGE_SHADE: Final = 0.74
 LEAST_FONT: Final = 7
 """Labels and names that would be smaller (px) are left out."""
 
@@ -167,9 +169,11 @@ class LaneArea:
         for box, b in boxes:
             trace = self.session.inputs[box.ref.input].trace
             tip = f"{one_line(trace.name(box.ref.index))}, {format_duration(int(trace.slices.dur_ns[box.ref.index]))}"
-            self.canvas.items.append(
-                SceneRect(b.x, b.y, b.width, b.height, self.canvas.theme.paints[box.paint], tip=tip)
-            )
+            fill = self.canvas.theme.paints[box.paint]
+            self.canvas.items.append(SceneRect(b.x, b.y, b.width, b.height, fill, tip=tip))
+            if b.width >= EDGE_FROM_PX and box.x >= 0:
+                # A darker left border, as in the image: it tells neighbours of one class apart.
+                self.canvas.items.append(SceneRect(b.x, b.y, 1.0, b.height, _darker(fill)))
 
     def draw_names(self, boxes: Sequence[tuple[Box, Bounds]], covered: Sequence[Bounds]) -> None:
         """Names inside slices, where they fit and no callout lies on them."""
@@ -212,3 +216,7 @@ class LaneArea:
 
 def _legend_order(paint: Paint) -> tuple[bool, int]:
     return (paint is Paint.OTHER, int(paint))
+
+
+def _darker(color: str) -> str:
+    return "#" + "".join(f"{round(c * _EDGE_SHADE):02x}" for c in rgb(color))
