@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from viewer.analyses.attribution import Gap, attribute, device_gaps, device_span
 from viewer.analyses.gpu_work import gpu_work, unions
 from viewer.analyses.links import lanes_of_rows, links
+from viewer.analyses.names import flags_where
 from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.jit.intervals import charge, clip, deepest, running_end, total
 from viewer.store.trace import Trace
@@ -217,9 +218,8 @@ def _kinds(trace: Trace, lane_id: int) -> I64:
         by_paint[paint] = kind
     kinds = by_paint[s.paint[a:b]]
     names = s.name[a:b]
-    loading = [c for c in np.unique(names) if c >= 0 and _LOADING.search(trace.text(int(c)))]
-    if loading:
-        inherits = np.isin(names, loading)
+    inherits = flags_where(trace, names, _LOADING.search)[names]
+    if inherits.any():
         for row in range(lane.row_begin, lane.row_end):
             p, q = int(trace.rows.begin[row]) - a, int(trace.rows.end[row]) - a
             parent = s.parent[a + p : a + q].astype(np.int64) - a
@@ -235,8 +235,7 @@ def _blocking_calls(trace: Trace) -> tuple[I64, I64, I64, I64]:
     def build() -> tuple[I64, I64, I64, I64]:
         s = trace.slices
         rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-        codes = [c for c in np.unique(s.name[rows]) if c >= 0 and blocks_host(trace.text(int(c)))]
-        rows = rows[np.isin(s.name[rows], codes)]
+        rows = rows[flags_where(trace, s.name[rows], blocks_host)[s.name[rows]]]
         rows = rows[np.argsort(s.start_ns[rows], kind="stable")]
         start = s.start_ns[rows]
         end = start + s.dur_ns[rows]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.names import flags_where
 from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.jit.join import AMBIGUOUS, join
 from viewer.store.trace import Trace
@@ -102,9 +103,7 @@ def process_numbers(trace: Trace) -> I64:
 def _build(trace: Trace) -> Links:
     s, work = trace.slices, gpu_work(trace)
     rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-    named_codes = {int(c) for c in np.unique(s.name[rows])}
-    named = np.zeros(len(trace.strings) + 1, np.bool_)
-    named[[c for c in named_codes if queues_work(trace.text(c))]] = True
+    named = flags_where(trace, s.name[rows], queues_work)
     corr = s.corr[rows]
     keyed = rows[(corr != ABSENT) & (corr != 0)]
     lane = lanes_of_rows(trace, keyed)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from viewer.analyses.attribution import DeviceFigures, figures_of
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import lanes_of_rows, links, process_numbers
+from viewer.analyses.names import distinct, flags
 from viewer.base.ids import LaneKind, Paint
 from viewer.store.trace import Trace
 
@@ -112,8 +113,8 @@ def is_kernel(trace: Trace, rows: I64) -> NDArray[np.bool_]:
 
 def _kernel_cats(trace: Trace) -> NDArray[np.bool_]:
     out = np.ones(len(trace.strings) + 1, np.bool_)
-    for cat in np.unique(trace.slices.cat[gpu_work(trace).index]):
-        out[cat] = not re.search("memcpy|memset", trace.text(int(cat)), re.IGNORECASE)
+    for cat in distinct(trace.slices.cat[gpu_work(trace).index]):
+        out[cat] = not re.search("memcpy|memset", trace.text(cat), re.IGNORECASE)
     return out
 
 
@@ -124,15 +125,18 @@ def _marks(trace: Trace) -> tuple[str, list[_Mark]]:
     lane = lanes_of_rows(trace, rows)
     on_thread = np.array([item.kind == LaneKind.THREAD for item in trace.lanes], np.bool_)
     rows = rows[on_thread[lane]] if len(rows) else rows
-    codes = np.unique(s.name[rows])
-    annotated = np.unique(s.name[rows[s.paint[rows] == Paint.ANNOTATION]])
+    names = s.name[rows]
+    codes = distinct(names)
+    annotated = distinct(names[s.paint[rows] == Paint.ANNOTATION])
     process = process_numbers(trace)
 
-    def named(pattern: re.Pattern[str], among: NDArray[np.int32]) -> dict[int, re.Match[str]]:
-        return {int(c): m for c in among if c >= 0 and (m := pattern.match(trace.text(int(c))))}
+    def named(pattern: re.Pattern[str], among: list[int]) -> dict[int, re.Match[str]]:
+        return {c: m for c in among if (m := pattern.match(trace.text(c)))}
 
     def collect(found: dict[int, re.Match[str]]) -> list[_Mark]:
-        here = rows[np.isin(s.name[rows], list(found))]
+        if not found:
+            return []
+        here = rows[flags(trace, found)[names]]
         owners = process[lanes_of_rows(trace, here)]
         marks = []
         for row, owner in zip(here, owners, strict=True):

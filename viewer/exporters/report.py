@@ -281,8 +281,8 @@ def _rank(item: Input, window: tuple[int, int] | None) -> Json:
 
 def _device(trace: Trace, device: int, found: DeviceFigures | None) -> Json:
     name = next((d.name for d in trace.meta.devices if d.id == device and d.name), None)
-    empty: Json = dict.fromkeys(DeviceFigures.__dataclass_fields__)
-    return {"id": None if device == ABSENT else device, "name": name} | (empty if found is None else asdict(found))
+    row: Json = {"id": None if device == ABSENT else device, "name": name}
+    return row | {key: None if found is None else getattr(found, key) for key in DeviceFigures.__dataclass_fields__}
 
 
 def _idle(split: IdleSplit | None) -> Json | None:
