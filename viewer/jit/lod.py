@@ -30,7 +30,8 @@ class Lod:
 
     Row r has ``levels[r]`` levels (0: draw slices). Level k has ceil(bins[r] / 2**k) bins of 2**(shift[r] + k) ns,
     the first of which begins at ``origin[r]`` (raw ns). All levels of a row follow each other from ``offset[r]`` on in
-    ``paint`` and ``cover``. ``cover`` is 0 exactly where a bin is empty and 255 exactly where it is full.
+    ``paint`` and ``cover``. ``cover`` is 0 exactly where a bin is empty and 255 exactly where it is full. No slice of
+    row r lasts longer than ``longest[r]`` ns.
     """
 
     origin: I64
@@ -38,6 +39,7 @@ class Lod:
     levels: I64
     bins: I64
     offset: I64
+    longest: I64
     paint: U8
     cover: U8
 
@@ -46,7 +48,7 @@ def no_lod(rows: int) -> Lod:
     """No levels for any of ``rows`` rows: everything is drawn slice by slice."""
     zero = np.zeros(rows, np.int64)
     empty = np.zeros(0, np.uint8)
-    return Lod(zero, zero, zero, zero, zero, empty, empty)
+    return Lod(zero, zero, zero, zero, zero, np.full(rows, np.iinfo(np.int64).max), empty, empty)
 
 
 def build_lod(starts: I64, durs: I64, paints: U8, begin: I64, end: I64, few: int = FEW) -> Lod:
@@ -61,12 +63,13 @@ def build_lod(starts: I64, durs: I64, paints: U8, begin: I64, end: I64, few: int
         few: rows with fewer slices get no levels.
     """
     rows = len(begin)
-    origin, shift, levels, bins, offset = (np.zeros(rows, np.int64) for _ in range(5))
+    origin, shift, levels, bins, offset, longest = (np.zeros(rows, np.int64) for _ in range(6))
     total = _plan(starts, durs, begin, end, few, origin, shift, levels, bins, offset)
     paint = np.zeros(total, np.uint8)
     cover = np.zeros(total, np.uint8)
     _fill(starts, durs, paints, begin, end, origin, shift, levels, bins, offset, paint, cover)
-    return Lod(origin, shift, levels, bins, offset, paint, cover)
+    _longest(durs, begin, end, longest)
+    return Lod(origin, shift, levels, bins, offset, longest, paint, cover)
 
 
 @kernel
@@ -105,6 +108,15 @@ def _plan(
                 break
             count = (count + 1) // 2
     return total
+
+
+@kernel
+def _longest(durs: I64, begin: I64, end: I64, longest: I64) -> None:
+    for r in range(len(begin)):
+        most = np.int64(0)
+        for i in range(begin[r], end[r]):
+            most = max(most, durs[i])
+        longest[r] = most
 
 
 @kernel

@@ -18,7 +18,6 @@ U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
-F32 = NDArray[np.float32]
 Int: TypeAlias = Any
 """A whole number: int outside, int64 in compiled code."""
 
@@ -27,6 +26,9 @@ WIDE_PX: Final = 2.0
 
 FAINTEST: Final = 1.0 / 64.0
 """Coverage, in pixels, that even a slice without duration counts for."""
+
+TINY_PX: Final = 1e-9
+"""Borders this close to a pixel's border lie on it: products are not exact, and 1 ns is more than this at any zoom."""
 
 
 @kernel
@@ -75,8 +77,6 @@ def sample(
     paint: U8,
     cover: U8,
     edge: U8,
-    part: F32,
-    best: F32,
 ) -> None:
     """Find paint and coverage of each pixel of some rows of one source.
 
@@ -103,8 +103,6 @@ def sample(
         paint: uint8[lines, width], in and out.
         cover: uint8[lines, width], in and out: 0 free, 255 full.
         edge: uint8[lines, width], in and out: 1 on the left border of a wide slice.
-        part: float32[width], zeros; scratch that is zero again afterwards, as ``best``.
-        best: see ``part``.
     """
     width = cover.shape[1]
     stop = t0 + length
@@ -133,9 +131,7 @@ def sample(
                 cover[line],
             )
         else:
-            _sample_slices(
-                starts, durs, paints, a, b, t0, length, edge_from, paint[line], cover[line], edge[line], part, best
-            )
+            _sample_slices(starts, durs, paints, a, b, t0, length, edge_from, paint[line], cover[line], edge[line])
 
 
 @kernel
@@ -164,28 +160,35 @@ def _sample_bins(
     rest = length % width
     # Centre of bin k: origin + k * size + half. First bin whose centre is at or after time t: ceil of the difference.
     up = (np.int64(1) << s) - 1
-    k = max((-origin - half + up) >> s, np.int64(0))
+    # At the window's borders bins that are cut count as well: a slice just inside must not vanish.
+    k = max((-origin) >> s, np.int64(0))
+    right = np.int64(0)  # right border of the pixel: whole ns exactly, carried along instead of divided
+    carry = np.int64(0)
     for x in range(width):
-        right = (x + 1) * whole + (x + 1) * rest // width
-        stop = min((right - origin - half + up) >> s, count)
+        right += whole
+        carry += rest
+        if carry >= width:
+            carry -= width
+            right += 1
+        stop = min((right - origin - (half if x < width - 1 else 0) + up) >> s, count)
         total = np.int64(0)
         most = np.int64(0)
         kind = np.uint8(0)
         n = stop - k
         while k < stop:
             c = np.int64(lod_cover[at + k])
-            if c > 0:
-                total += c
-                if lod_paint[at + k] == kind:
-                    most += c
-                elif c > most:
-                    most = c
-                    kind = lod_paint[at + k]
+            p = lod_paint[at + k]
             k += 1
+            total += c
+            if p == kind:
+                most += c
+            elif c > most:
+                most = c
+                kind = p
         if total > 0:
-            c = max(total // n, np.int64(1))
-            if c > cover[x] or (c == cover[x] and kind < paint[x]):
-                cover[x] = c
+            share: Int = max(np.int64(np.float64(total) / np.float64(n)), 1)
+            if share > cover[x] or (share == cover[x] and kind < paint[x]):
+                cover[x] = share
                 paint[x] = kind
         if k >= count:
             break
@@ -204,56 +207,67 @@ def _sample_slices(
     paint: U8,
     cover: U8,
     edge: U8,
-    part: F32,
-    best: F32,
 ) -> None:
-    """Sample the slices [a, b) of one row. ``part`` and ``best`` are per pixel: all time, and that of its paint."""
+    """Sample the slices [a, b) of one row. They come in order of time, so one pixel at a time is being summed up."""
     width = len(cover)
-    w = np.float64(width)
-    span = np.float64(length)
-    kind = np.zeros(width, np.uint8)
-    border = np.zeros(width, np.uint8)
-    left: Int = width
-    right: Int = 0
+    per_ns = np.float64(width) / np.float64(length)
+    pixel: Int = np.int64(-1)  # the pixel that thin slices are summed up in
+    total = 0.0
+    most = 0.0
+    kind = np.uint8(0)
     for i in range(a, b):
-        # int64 differences first: a float never holds an absolute time.
-        s = max(starts[i] - t0, -length)
-        e = min(starts[i] + durs[i] - t0, 2 * length)
-        x0 = np.float64(s) * w / span
-        x1 = np.float64(e) * w / span
+        # int64 differences first: a float never holds an absolute time. Cut a window's length outside, for overflow.
+        s = starts[i] - t0
+        e = s + durs[i]
+        s = max(s, -length)
+        e = min(e, 2 * length)
+        x0 = np.float64(s) * per_ns
+        x1 = np.float64(e) * per_ns
         p = paints[i]
         if x1 - x0 >= WIDE_PX:
-            first: Int = max(np.int64(np.floor(x0 + 0.5)), 0)
-            stop: Int = min(np.int64(np.floor(x1 + 0.5)), width)
+            first: Int = np.int64(x0 + (0.5 + TINY_PX)) if s > 0 else np.int64(0)
+            stop: Int = np.int64(x1 + (0.5 + TINY_PX))
+            if stop > width:
+                stop = np.int64(width)
             for x in range(first, stop):
-                part[x] = 1.0
-                best[x] = 1.0
-                kind[x] = p
-                border[x] = 0
-            if x0 >= 0 and x1 - x0 >= edge_from and first < stop:
-                border[first] = 1
+                if cover[x] < 255 or p < paint[x]:
+                    cover[x] = 255
+                    paint[x] = p
+                    edge[x] = 0
+            if s >= 0 and x1 - x0 >= edge_from and first < stop and paint[first] == p:
+                edge[first] = 1
         else:
-            first = max(np.int64(np.floor(x0)), 0)
-            stop = min(max(np.int64(np.ceil(x1)), first + 1), width)
+            first = np.int64(x0 + TINY_PX) if s > 0 else np.int64(0)
+            stop = np.int64(x1 - TINY_PX) + 1
+            if stop <= first:
+                stop = first + 1
+            if stop > width:
+                stop = np.int64(width)
             for x in range(first, stop):
-                c: Any = max(min(x1, x + 1.0) - max(x0, np.float64(x)), FAINTEST)
-                part[x] += c
-                if kind[x] == p:
-                    best[x] += c
-                elif c > best[x]:
-                    best[x] = c
-                    kind[x] = p
-        left = min(left, first)
-        right = max(right, stop)
-    for x in range(left, right):
-        if part[x] > 0:
-            c = max(min(np.int64(part[x] * 255.0 + 0.5), 255), 1)
-            if c > cover[x] or (c == cover[x] and kind[x] < paint[x]):
-                cover[x] = c
-                paint[x] = kind[x]
-                edge[x] = border[x]
-            part[x] = 0.0
-            best[x] = 0.0
+                if x != pixel:
+                    if pixel >= 0:
+                        share = 255 if total >= 1.0 else np.int64(total * 255.0 + 0.5)
+                        if share > cover[pixel] or (share == cover[pixel] and kind < paint[pixel]):
+                            cover[pixel] = share
+                            paint[pixel] = kind
+                            edge[pixel] = 0
+                    pixel = x
+                    total = 0.0
+                    most = 0.0
+                c: Any = (x1 if x1 < x + 1.0 else x + 1.0) - (x0 if x0 > x else np.float64(x))
+                c = max(c, FAINTEST)
+                total += c
+                if kind == p:
+                    most += c
+                elif c > most:
+                    most = c
+                    kind = p
+    if pixel >= 0:  # the last one, as above (a call per pixel would cost as much as all the rest)
+        share = 255 if total >= 1.0 else np.int64(total * 255.0 + 0.5)
+        if share > cover[pixel] or (share == cover[pixel] and kind < paint[pixel]):
+            cover[pixel] = share
+            paint[pixel] = kind
+            edge[pixel] = 0
 
 
 @kernel
@@ -336,32 +350,68 @@ def compose(
         edge: see ``paint``.
         marks: see ``paint``.
     """
-    height, width = image.shape
-    for y in range(height):
+    for y in range(len(image)):
         line = line_of[y]
         ground = ground_of[y]
+        row = image[y]
         if y > 0 and line == line_of[y - 1] and ground == ground_of[y - 1] and under_of[y] == under_of[y - 1]:
-            image[y, :] = image[y - 1, :]
+            _copy(image[y - 1], row)
         elif line < 0:
-            image[y, :] = grounds[ground, :]
+            _copy(grounds[ground], row)
         else:
+            _color(
+                row,
+                grounds[ground],
+                palette[ground],
+                edges,
+                edge_px,
+                mark_color,
+                under_of[y] == 1,
+                paint[line],
+                cover[line],
+                edge[line],
+                marks[line],
+            )
+
+
+@kernel
+def _copy(source: U32, target: U32) -> None:
+    for x in range(len(target)):
+        target[x] = source[x]
+
+
+@kernel
+def _color(
+    row: U32,
+    ground: U32,
+    palette: U32,
+    edges: U32,
+    edge_px: Int,
+    mark_color: Int,
+    under: bool,
+    paint: U8,
+    cover: U8,
+    edge: U8,
+    marks: U8,
+) -> None:
+    """Colour one row of pixels."""
+    run = 0
+    for x in range(len(row)):
+        c = cover[x]
+        if c == 0:
+            row[x] = ground[x]
             run = 0
-            for x in range(width):
-                c = cover[line, x]
-                if c == 0:
-                    image[y, x] = grounds[ground, x]
-                    run = 0
-                    continue
-                if edge[line, x] == 1:
-                    run = edge_px
-                if under_of[y] == 1 and marks[line, x] == 1:
-                    image[y, x] = mark_color
-                    run = max(run - 1, 0)
-                elif run > 0:
-                    image[y, x] = edges[paint[line, x]]
-                    run -= 1
-                else:
-                    image[y, x] = palette[ground, paint[line, x], c]
+            continue
+        if edge[x] == 1:
+            run = edge_px
+        if under and marks[x] == 1:
+            row[x] = mark_color
+            run = max(run - 1, 0)
+        elif run > 0:
+            row[x] = edges[paint[x]]
+            run -= 1
+        else:
+            row[x] = palette[paint[x], c]
 
 
 @kernel
@@ -370,6 +420,7 @@ def find_wide(
     durs: I64,
     begin: I64,
     end: I64,
+    longest: I64,
     rows: I64,
     t0: Int,
     length: Int,
@@ -387,6 +438,7 @@ def find_wide(
         durs: durations, ns.
         begin: int64[rows of the source]; with ``end``: the slices of each row.
         end: see ``begin``.
+        longest: int64[rows of the source] no slice of a row lasts longer, ns.
         rows: int64[q] rows to search.
         t0: start of the window, raw ns.
         length: its length, ns.
@@ -401,6 +453,8 @@ def find_wide(
     stop = t0 + length
     for q in range(len(rows)):
         r = rows[q]
+        if longest[r] < at_least:
+            continue
         a = first_touching(starts, durs, begin[r], end[r], t0)
         b = first_from(starts, a, end[r], stop)
         probing = b - a > 4 * (length // at_least)

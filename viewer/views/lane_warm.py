@@ -22,7 +22,6 @@ def draw_rows(
     length: int,
     edge_from: float,
     into: NDArray[np.uint8],
-    scratch: NDArray[np.float32],
 ) -> None:
     """Call :func:`viewer.jit.raster.sample` with the fields of a Lod; ``into`` is (paint, cover, edge, ...)."""
     sample(
@@ -46,8 +45,6 @@ def draw_rows(
         into[0],
         into[1],
         into[2],
-        scratch[0],
-        scratch[1],
     )
 
 
@@ -61,9 +58,8 @@ def warm_up() -> None:
         array.flags.writeable = False  # like mapped columns: another type to the compiler
     which = np.zeros(1, np.int64)
     lines = np.zeros((4, 1, 8), np.uint8)
-    part = np.zeros((2, 8), np.float32)
     for lod in (no_lod(1), build_lod(times, durs, paints, begin, end, few=1)):
-        draw_rows(times, durs, paints, begin, end, which, which, lod, 0, 40, 5.0, lines, part)
+        draw_rows(times, durs, paints, begin, end, which, which, lod, 0, 40, 5.0, lines)
     mark(times, durs, begin, end, which, which, which, 0, 40, lines[3])
     ground = np.zeros((1, 8), np.uint32)
     fills = np.zeros((1, 10, 256), np.uint32)
@@ -71,6 +67,6 @@ def warm_up() -> None:
     image = np.zeros((2, 8), np.uint32)
     compose(image, rows.astype(np.int32), rows, rows, ground, fills, fills[0, :, 0].copy(), 1, 0, *lines)
     found = np.zeros(4, np.int64)
-    find_wide(times, durs, begin, end, which, 0, 40, 1, found, found.copy())
+    find_wide(times, durs, begin, end, which + 99, which, 0, 40, 1, found, found.copy())
     first_from(times, 0, 4, 0)
     first_touching(times, durs, 0, 4, 0)

@@ -68,9 +68,9 @@ class LanePainter:
         self._lods = lods if lods is not None else LodStore()
         self._plans: dict[tuple[int, int, float], Plan] = {}
         self._picked: dict[int, NDArray[np.int64]] = {}
+        self._refs: dict[tuple[int, int], SliceRef] = {}
         self._image = np.zeros((1, 1), np.uint32)
         self._lines = np.zeros((4, 1, 1), np.uint8)
-        self._scratch = np.zeros((2, 1), np.float32)
         self._row_of_lane = {
             part: row for row in placement.rows if row.lane is not None for part in row.lane.parts
         }  # (input, lane id) -> placed row
@@ -196,9 +196,7 @@ class LanePainter:
         line_of = (np.arange(tall) * bands // tall).astype(np.int32)
         ground = np.zeros(tall, np.uint8)
         whole = Plan(tuple(Line(0, 0, None) for _ in range(bands)), line_of, ground, ground, sources)
-        paint, cover, edge, marks = self._sample_into(
-            whole, extent, np.zeros((4, bands, wide), np.uint8), np.zeros((2, wide), np.float32), np.inf, {}
-        )
+        paint, cover, edge, marks = self._sample_into(whole, extent, np.zeros((4, bands, wide), np.uint8), np.inf, {})
         compose(
             image,
             line_of,
@@ -238,17 +236,15 @@ class LanePainter:
         count = max(len(current.lines), 1)
         if self._lines.shape[1] < count or self._lines.shape[2] != wide:
             self._lines = np.zeros((4, count, wide), np.uint8)
-            self._scratch = np.zeros((2, wide), np.float32)
         lines = self._lines[:, :count]
         lines[1:].fill(0)
-        return self._sample_into(current, window, lines, self._scratch, EDGE_FROM_PX * dpr, self._picked)
+        return self._sample_into(current, window, lines, EDGE_FROM_PX * dpr, self._picked)
 
     def _sample_into(
         self,
         current: Plan,
         window: TimeRange,
         lines: NDArray[np.uint8],
-        scratch: NDArray[np.float32],
         edge_from: float,
         picked: dict[int, NDArray[np.int64]],
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
@@ -270,7 +266,6 @@ class LanePainter:
                 window.length_ns,
                 edge_from,
                 lines,
-                scratch,
             )
             if source in picked:
                 mark(
@@ -295,6 +290,8 @@ class LanePainter:
         which = np.empty(MOST_BOXES, np.int64)
         found = np.empty(MOST_BOXES, np.int64)
         left = MOST_BOXES
+        refs = self._refs if len(self._refs) < 4 * MOST_BOXES else {}
+        self._refs = refs
         for source, where in current.sources.items():
             lines = [current.lines[k] for k in where.lines.tolist()]
             named = np.array([line.lane is not None and line.height >= min_height for line in lines], np.bool_)
@@ -312,6 +309,7 @@ class LanePainter:
                     s.dur_ns,
                     trace.rows.begin,
                     trace.rows.end,
+                    self._lods.get(trace).longest,
                     where.rows[named],
                     t0,
                     window.length_ns,
@@ -335,4 +333,7 @@ class LanePainter:
                 strict=True,
             ):
                 line = lines[q]
-                yield Box(x0, line.y - top, x1 - x0, line.height, names(name), _PAINTS[paint], SliceRef(source, i))
+                ref = refs.get((source, i))
+                if ref is None:  # while panning, most boxes were there before
+                    ref = refs[source, i] = SliceRef(source, i)
+                yield Box(x0, line.y - top, x1 - x0, line.height, names(name), _PAINTS[paint], ref)
