@@ -298,8 +298,10 @@ class ExportDialog(QDialog):
         self._status.setTextFormat(Qt.TextFormat.PlainText)
         self._status.setWordWrap(True)
         self._save, self._copy = QPushButton("Save…"), QPushButton("Copy")
-        self._save.setDefault(True)
         close = QPushButton("Close")
+        for button in (close, self._copy):
+            button.setAutoDefault(False)
+        self._save.setDefault(True)
         close.clicked.connect(self.reject)
         self._preview = QLabel()
         self._preview.setAlignment(Qt.AlignmentFlag.AlignCenter)

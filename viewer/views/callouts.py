@@ -10,7 +10,7 @@ from viewer.base.scene import Bounds
 
 _RINGS = (0.0, 18.0, 48.0, 96.0, 160.0, 240.0)
 _SIDES = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0))
-_OVER_BOX, _OVER_KEPT, _OVER_ANCHOR = 40.0, 4.0, 1e5
+_OVER_BOX, _OVER_KEPT, _OVER_ANCHOR, _LEADER_OVER = 40.0, 4.0, 1e5, 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def place_callouts(wanted: Sequence[Wanted], area: Bounds, keep: Sequence[Bounds
 
     The asked-for place is taken when it is free. Else the cheapest of the places around the anchor, and if none of
     those is free, of a grid over the whole area: overlap with boxes already placed costs most, then covering one's
-    own or another's anchor, then covering ``keep``, then distance from the asked-for place.
+    own or another's anchor, then covering ``keep`` or leading a line through it, then distance.
 
     Args:
         wanted: callouts, the most important first.
@@ -72,6 +72,24 @@ def leader(box: Bounds, x: float, y: float) -> tuple[float, float]:
     )
 
 
+def link(box: Bounds, target: Bounds) -> tuple[float, float, float, float]:
+    """The shortest level or upright line, else the shortest, from a box to a target: (x, y) at each.
+
+    Where they lie above one another it stands in the middle of what they share.
+    """
+    x0, x1 = _nearest(box.x, box.right, target.x, target.right)
+    y0, y1 = _nearest(box.y, box.bottom, target.y, target.bottom)
+    return x0, y0, x1, y1
+
+
+def _nearest(a0: float, a1: float, b0: float, b1: float) -> tuple[float, float]:
+    """A point of [a0, a1] and one of [b0, b1] as near to each other as can be."""
+    low, high = max(a0, b0), min(a1, b1)
+    if low <= high:
+        return (low + high) / 2, (low + high) / 2
+    return (a1, b0) if a1 < b0 else (a0, b1)
+
+
 def _side(sign: int, distance: float, size: float) -> float:
     return distance if sign > 0 else -distance - size if sign < 0 else -size / 2
 
@@ -110,6 +128,10 @@ def _cost(
     cost = abs(box.x - home.x) + abs(box.y - home.y)
     cost += _OVER_BOX * sum(box.grown(2.0).overlap(b) for b in placed)
     cost += _OVER_KEPT * sum(box.overlap(k) for k in keep)
+    x, y = leader(box, item.x, item.y)
+    for n in range(1, 10):
+        at_x, at_y = item.x + (x - item.x) * n / 10, item.y + (y - item.y) * n / 10
+        cost += _LEADER_OVER * sum(k.x < at_x < k.right and k.y < at_y < k.bottom for k in keep)
     for other in wanted:
         if box.x <= other.x <= box.right and box.y <= other.y <= box.bottom:
             cost += _OVER_ANCHOR if other is item else _OVER_ANCHOR / 10

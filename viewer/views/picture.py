@@ -147,7 +147,7 @@ class _Composer:
         area.draw_frame()
         canvas.items.extend(marks)
         draw_remarks(canvas, remarks, area.area.bottom)
-        draw_legend(canvas, paints, legend_top)
+        draw_legend(canvas, paints, min(legend_top, round(area.area.bottom) + remarks_height(canvas, remarks)))
         shown = {r.group.id for r in area.visible()}
         if request.footer:
             if shown:

@@ -31,7 +31,7 @@ EXTENTS: Final[dict[Extent, str]] = {
     "visible": "Visible window",
     "whole": "Whole trace",
     "range": "Selected range",
-    "typed": "From : to",
+    "typed": "From:to, typed",
 }
 ROWS: Final[dict[Rows, str]] = {"screen": "As on screen", "fit": "All that fit"}
 SIZES: Final = ((1280, 720), (1920, 1080), (3840, 2160))

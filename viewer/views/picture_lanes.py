@@ -23,6 +23,8 @@ RASTER_LIMIT: Final = 12_000_000
 VECTOR_WIDTH: Final = 2.0
 """Slices at least this wide (px) become shapes in a vector file; the image shows the others."""
 _EDGE_SHADE: Final = 0.74
+LEAST_NAME: Final = 7
+"""Fewer letters of a kernel's name say nothing."""
 LEAST_FONT: Final = 7
 """Labels and names that would be smaller (px) are left out."""
 
@@ -135,8 +137,8 @@ class LaneArea:
         room = self.area.x - self.left - pad - self.canvas.px(6)
         if font.size < LEAST_FONT:
             return
-        # The label of a tall lane stands at its top.
-        middle = top + min(height / 2, 1.1 * base.size)
+        # The label of a deep lane stands at its top.
+        middle = top + (height / 2 if row.lane.sub_rows == 1 else min(height / 2, 1.1 * base.size))
         label = self.canvas.fit.elide(one_line(row.lane.label), font, room)
         if label:
             self.canvas.text(self.left + pad, middle, label, font, self.canvas.theme["text"], "lane")
@@ -182,7 +184,7 @@ class LaneArea:
             font = Font(min(base.size, int(b.height / 1.06)))
             if b.width < self.canvas.px(26) or font.size < LEAST_FONT or b.height < 0.8 * box.height:
                 continue
-            words = self.canvas.fit.name(one_line(box.text), font, b.width - 2 * pad)
+            words = self.canvas.fit.name(one_line(box.text), font, b.width - 2 * pad, LEAST_NAME)
             if not words:
                 continue
             color = self.canvas.theme.paint_text[box.paint]

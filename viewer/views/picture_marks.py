@@ -20,7 +20,7 @@ from viewer.base.selection import Selection, TimeRange
 from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration
 from viewer.store.session import Session
-from viewer.views.callouts import Wanted, leader, place_callouts
+from viewer.views.callouts import Wanted, leader, link, place_callouts
 from viewer.views.lane_tree import LANE_PAD
 from viewer.views.lanes import LanePainter
 from viewer.views.picture_canvas import Canvas
@@ -43,6 +43,8 @@ class _Callout:
     ink: str
     edge: str
     role: Role
+    target: Bounds | None = None
+    """The marked rectangle; the leader goes to its nearest point instead of to (x, y)."""
 
 
 class Marks:
@@ -209,6 +211,7 @@ class Marks:
             theme["text"],
             theme["accent"],
             "callout",
+            box,
         )
         return box, callout
 
@@ -264,9 +267,9 @@ def _draw_callouts(canvas: Canvas, callouts: Sequence[_Callout], area: Bounds, k
     room = Bounds(area.x + 4, area.y + 4, area.width - 8, area.height - 8)
     boxes = place_callouts(wanted, room, keep, canvas.px(10) / 10)
     for c, box in zip(callouts, boxes, strict=True):
-        x, y = leader(box, c.x, c.y)
         dot = canvas.px(3)
-        canvas.items.append(SceneLine(c.x, c.y, x, y, c.edge, canvas.px(1.3)))
+        line = link(box, c.target) if c.target is not None else (*leader(box, c.x, c.y), c.x, c.y)
+        canvas.items.append(SceneLine(*line, c.edge, canvas.px(1.3)))
         if c.role == "note":
             canvas.items.append(
                 SceneRect(c.x - dot, c.y - dot, 2 * dot, 2 * dot, c.edge, c.fill, radius=dot, crisp=False)

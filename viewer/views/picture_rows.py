@@ -83,26 +83,33 @@ def choose_rows(
 ) -> Chosen:
     """As many lanes as fit into ``height``, taller when there is room.
 
-    Lanes without a slice in the window are left out. If the others do not all fit, GPU streams go first, over all
-    ranks, in rows in which names can be read if possible; then threads. Lanes in ``needed`` (keys) go before
-    everything. The order on the picture stays the job's.
+    Lanes without a slice in the window are left out, unless the same stream works on another rank. If the others do
+    not all fit, GPU streams go first, over all ranks, in rows in which names can be read if possible; then threads.
+    Lanes in ``needed`` (keys) go before everything. The order on the picture stays the job's.
     """
     levels = {lane.key: levels_used(session, lane, window) for g in groups for lane in g.lanes}
     shrunk = [replace(g, lanes=tuple(replace(x, sub_rows=max(1, levels[x.key])) for x in g.lanes)) for g in groups]
     busy = {key for key, n in levels.items() if n} | needed
-    first = {x.key for g in groups for x in g.lanes if x.kind is LaneKind.STREAM} & busy | needed
-    row_height = LEAST_ROW
-    for row_height in range(READABLE_ROW, LEAST_ROW - 1, -1):
-        if place_scaled(_only(shrunk, first), row_height, factor).height <= height:
+    streams = [x for g in groups for x in g.lanes if x.kind is LaneKind.STREAM]
+    at_work = {x.label for x in streams if x.key in busy}
+    # A stream that is idle here while the same stream of another rank works is what a comparison is about.
+    busy |= {x.key for x in streams if x.label in at_work}
+    first = {x.key for x in streams} & busy | needed
+    row = LEAST_ROW
+    for row in range(READABLE_ROW, LEAST_ROW - 1, -1):
+        if place_scaled(_only(shrunk, first), row, row, factor).height <= height:
             break
-    chosen = _greedy(shrunk, busy, needed, height, row_height, factor)
+    # Low sub-rows of threads rather than no threads.
+    tries = [
+        (deep, _greedy(shrunk, busy, needed, height, row, deep, factor)) for deep in range(row, LEAST_DEEP_ROW, -2)
+    ]
+    deep, chosen = max(tries, key=lambda t: (len(t[1]), t[0]))
     shown = _only(shrunk, chosen)
-    placement = place_scaled(shown, row_height, factor)
-    for taller in range(MOST_ROW, row_height, -1):
-        grown = place_scaled(shown, taller, factor)
-        if grown.height <= height:
-            placement = grown
-            break
+    heights = [(n, n) for n in range(MOST_ROW, row, -1)] + [(n, deep) for n in range(MOST_ROW, row, -1)]
+    placement = next(
+        (p for n, d in heights if (p := place_scaled(shown, n, d, factor)).height <= height),
+        place_scaled(shown, row, deep, factor),
+    )
     return Chosen(
         placement,
         hidden=len(busy - chosen),
@@ -142,13 +149,13 @@ def scale_placement(placement: Placement, factor: float, header: int | None = No
     return Placement(tuple(rows), y)
 
 
-def place_scaled(groups: Sequence[LaneGroup], row_height: int, factor: float) -> Placement:
-    """Lanes with sub-rows of ``row_height`` plain px, deep ones with lower sub-rows, all times ``factor``."""
+def place_scaled(groups: Sequence[LaneGroup], row_height: int, deep: int, factor: float) -> Placement:
+    """Streams with sub-rows of ``row_height`` plain px, others with ``deep`` or lower ones, all times ``factor``."""
 
     def height_of(lane: LaneRow) -> int:
         if lane.kind is LaneKind.STREAM:
             return row_height
-        return min(row_height, max(LEAST_DEEP_ROW, DEEP_LANE // max(1, lane.sub_rows)))
+        return min(deep, max(LEAST_DEEP_ROW, DEEP_LANE // max(1, lane.sub_rows)))
 
     return scale_placement(place(groups, row_height=height_of), factor, HEADER)
 
@@ -159,10 +166,16 @@ def _only(groups: Sequence[LaneGroup], keys: set[str]) -> list[LaneGroup]:
 
 
 def _greedy(
-    groups: Sequence[LaneGroup], busy: set[str], needed: set[str], height: int, row_height: int, factor: float
+    groups: Sequence[LaneGroup],
+    busy: set[str],
+    needed: set[str],
+    height: int,
+    row_height: int,
+    deep: int,
+    factor: float,
 ) -> set[str]:
     """Keys of the lanes that fit: needed ones and streams one by one, other lanes only for all ranks alike."""
-    full = place_scaled(_only(groups, busy), row_height, factor)
+    full = place_scaled(_only(groups, busy), row_height, deep, factor)
     tall = {r.lane.key: r.height for r in full.rows if r.lane is not None}
     head = {r.group.id: r.height for r in full.rows if r.lane is None}
     tiers: dict[tuple[bool, int, int, int], list[tuple[int, str]]] = {}

@@ -38,11 +38,11 @@ class Fitter:
                 high = keep - 1
         return _cut(text, low) if low >= least else ""
 
-    def name(self, text: str, font: Font, room: float) -> str:
+    def name(self, text: str, font: Font, room: float, least: int = 4) -> str:
         """A kernel's or function's name: whole if it fits, else without its parameter list, elided as need be."""
         if self.width(text, font) <= room:
             return text
-        return self.elide(bare_name(text), font, room)
+        return self.elide(bare_name(text), font, room, least)
 
     def wrap(self, text: str, font: Font, room: float, most: int) -> list[str]:
         """Lines of at most ``room`` px, broken at spaces, words longer than a line elided; ``most`` lines at most.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 
 from viewer.base.scene import Bounds
-from viewer.views.callouts import Wanted, leader, place_callouts
+from viewer.views.callouts import Wanted, leader, link, place_callouts
 
 AREA = Bounds(100, 50, 800, 400)
 
@@ -37,3 +37,19 @@ def test_the_leader_ends_on_the_border_nearest_to_the_anchor() -> None:
     assert leader(box, 350, 100) == (350, 200)
     assert leader(box, 350, 300) == (350, 240)
     assert leader(box, 10, 10) == (310, 200)
+
+
+def test_a_leader_goes_around_what_must_stay_visible_when_it_can() -> None:
+    header = Bounds(100, 270, 150, 20)
+    (box,) = place_callouts([Wanted(160, 300, 300, 40, 16, -60)], AREA, [header])
+    x, y = leader(box, 160, 300)
+    for n in range(11):
+        at = Bounds(160 + (x - 160) * n / 10, 300 + (y - 300) * n / 10, 0.01, 0.01)
+        assert header.overlap(at) == 0
+
+
+def test_a_box_is_linked_to_the_nearest_point_of_its_target() -> None:
+    target = Bounds(100, 100, 50, 20)
+    assert link(Bounds(120, 200, 100, 40), target) == (135, 200, 135, 120)
+    assert link(Bounds(200, 90, 100, 40), target) == (200, 110, 150, 110)
+    assert link(Bounds(0, 0, 10, 10), target) == (10, 10, 100, 100)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.picture_job import GEMM, HOSTILE, NCCL, PLAIN, US, Event, job
+from tests.picture_job import GEMM, HOSTILE, NCCL, PLAIN, US, Event, job, trace_of
 from viewer import __version__
 from viewer.app.themes import load_theme
 from viewer.base.errors import UsageError
@@ -22,7 +23,7 @@ from viewer.base.scene import (
     plain_measure,
 )
 from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
-from viewer.store.session import Session
+from viewer.store.session import Opened, Session, build_session
 from viewer.views.lane_tree import build_tree, place
 from viewer.views.picture import PictureRequest, ViewRows, picture_scene
 from viewer.views.picture_canvas import size_factor
@@ -294,6 +295,30 @@ def test_lanes_without_events_in_the_window_are_left_out_and_said() -> None:
     scene = picture_scene(s, request(s, window=TimeRange(origin + 740 * US, origin + 815 * US)))
     assert words(scene, "lane") == ["stream 7"]
     assert words(scene, "more") == ["2 lanes without events in this window not shown"]
+
+
+def test_a_stream_that_idles_while_the_same_one_of_another_rank_works_is_shown() -> None:
+    late = (("kernel", "k", 100, 10, 7), ("kernel", "k", 500, 10, 7))
+    s = build_session(
+        [Opened(Path(f"/r/{r}"), trace_of(e, r, 10**18)) for r, e in enumerate((PLAIN, late))],
+    )
+    origin = s.origin_ns()
+    scene = picture_scene(s, request(s, window=TimeRange(origin + 100 * US, origin + 150 * US)))
+    assert words(scene, "lane") == ["stream 7", "thread 4001", "stream 7"]
+
+
+def test_threads_are_shown_low_rather_than_not_at_all() -> None:
+    deep = tuple(("cpu_op", f"f{n}", n, 1000 - 2 * n, 4001) for n in range(10))
+    s = job(8, (("kernel", "k", 100, 100, 7), *deep))
+    scene = picture_scene(s, request(s, 1280, 1180))
+    assert words(scene, "lane") == ["stream 7", "thread 4001"] * 8
+    assert_laid_out(scene)
+
+
+def test_an_idle_thread_does_not_stand_in_for_a_busy_one_that_does_not_fit() -> None:
+    deep = tuple(("cpu_op", f"f{n}", n, 1000 - 2 * n, 4001) for n in range(60))
+    s = job(8, (("kernel", "k", 100, 100, 7), *deep, ("user_annotation", "x", 5, 1, 4002)))
+    assert words(picture_scene(s, request(s)), "lane") == ["stream 7"] * 8
 
 
 def test_the_lane_of_the_selection_is_shown_even_when_others_must_go() -> None:
