@@ -150,7 +150,7 @@ class FigureList(QWidget):
         row = _Row(self)
         line = 2 * len(self._rows)
         top = Qt.AlignmentFlag.AlignTop
-        width = self.fontMetrics().averageCharWidth() * 17
+        width = self.fontMetrics().averageCharWidth() * 18
         row.label.setFixedWidth(width)
         self._grid.addWidget(row.label, line, 0, top)
         self._grid.addWidget(row.value, line, 1)

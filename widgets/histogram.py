@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPalette, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.base.frames import HistogramFrame
@@ -32,6 +32,9 @@ class Histogram(QWidget):
         self._frame: HistogramFrame | None = None
         self._theme: Theme | None = None
         self._plot: Any = None
+        self._box: Any = None
+        self._bottom: Any = None
+        self._left: Any = None
         self._bars: Any = None
         self._marker: Any = None
         layout = QVBoxLayout(self)
@@ -77,19 +80,28 @@ class Histogram(QWidget):
     def _build(self) -> None:
         import pyqtgraph as pg
 
-        plot = pg.PlotWidget(self, axisItems={"bottom": _value_axis(pg)("bottom")}, background=None)
-        plot.setMouseEnabled(False, False)
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
+        # Not a PlotWidget: that builds context menus which nobody owns.
+        plot = pg.GraphicsView(self, background=None)
         plot.setFrameShape(plot.Shape.NoFrame)
         plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        plot.viewport().setAutoFillBackground(False)
-        plot.wheelEvent = lambda event: event.ignore()  # the panel scrolls, not the plot
+        plot.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the panel scrolls, not the plot
+        grid = pg.GraphicsLayout(border=None)
+        grid.setContentsMargins(0, 4, 4, 0)
+        grid.setSpacing(0)
+        plot.setCentralItem(grid)
+        self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
+        self._bottom, self._left = _value_axis(pg)("bottom"), pg.AxisItem("left")
+        self._left.setWidth(44)
+        grid.addItem(self._left, 0, 0)
+        grid.addItem(self._box, 0, 1)
+        grid.addItem(self._bottom, 1, 1)
+        for axis in (self._bottom, self._left):
+            axis.linkToView(self._box)
+            axis.enableAutoSIPrefix(False)
         self._bars = pg.BarGraphItem(x0=[], x1=[], height=[])
         self._marker = pg.InfiniteLine(angle=90, movable=False)
-        plot.addItem(self._bars)
-        plot.addItem(self._marker)
-        plot.getAxis("left").setWidth(44)
+        self._box.addItem(self._bars)
+        self._box.addItem(self._marker)
         layout = self.layout()
         assert layout is not None
         layout.addWidget(plot)
@@ -110,18 +122,12 @@ class Histogram(QWidget):
             brush=color(theme, "muted"),
             pen=pg.mkPen(color(theme, "window"), width=1),
         )
-        bottom = self._plot.getAxis("bottom")
-        bottom.set_log(wide)
-        bottom.setLabel(f"duration ({frame.unit})" + (", logarithmic" if wide else ""))
-        self._plot.getAxis("left").setLabel("runs")
-        for side in ("bottom", "left"):
-            axis = self._plot.getAxis(side)
+        self._bottom.set_log(wide)
+        self._bottom.setLabel(f"duration ({frame.unit})" + (", logarithmic" if wide else ""))
+        self._left.setLabel("runs")
+        for axis in (self._bottom, self._left):
             axis.setPen(color(theme, "line"))
             axis.setTextPen(color(theme, "muted"))
-            axis.enableAutoSIPrefix(False)
-        palette = self.palette()
-        palette.setColor(QPalette.ColorRole.Window, color(theme, "window"))
-        self._plot.setPalette(palette)
         low, high = float(edges[0]), float(edges[-1])
         if frame.marker is not None and (not wide or frame.marker > 0):
             at = math.log10(frame.marker) if wide else frame.marker
@@ -131,8 +137,8 @@ class Histogram(QWidget):
             self._marker.show()
         else:
             self._marker.hide()
-        self._plot.setXRange(low, high if high > low else low + 1, padding=0.02)
-        self._plot.setYRange(0, max(1, int(frame.counts.max())), padding=0.05)
+        self._box.setXRange(low, high if high > low else low + 1, padding=0.02)
+        self._box.setYRange(0, max(1, int(frame.counts.max())), padding=0.05)
 
 
 def _value_axis(pg: Any) -> Any:

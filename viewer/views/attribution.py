@@ -12,10 +12,27 @@ from viewer.base.selection import GapRef, SliceRef, TimeRange
 from viewer.base.time import format_duration
 from viewer.base.units import format_count
 from viewer.store.session import Input, RankGroup, Session
-from viewer.views.figures import TableMaker, device_name, dur, exact, num, pct, plural, share, shown, since_origin, word
+from viewer.views.figures import (
+    TableMaker,
+    absent,
+    device_name,
+    dur,
+    exact,
+    num,
+    part,
+    pct,
+    plural,
+    shown,
+    since_origin,
+    word,
+)
 from viewer.views.figures import time_cell as at_cell
 
 TOP = 10
+_OVERLAP_HOW = (
+    "U(communication ∩ compute): both ran at once, on any streams of the device. The share is of the communication, "
+    "not of the span."
+)
 _EVERY_NAME = 1 << 30
 
 
@@ -84,13 +101,13 @@ def _rows(session: Session, group: RankGroup, chosen: TimeRange | None) -> list[
     for index in group.inputs:
         item = session.inputs[index]
         devices = gpu_work(item.trace).devices
-        part = chosen
-        if part is not None and segments:
+        cut = chosen
+        if cut is not None and segments:
             extent = item.extent()
-            part = part.clamp(extent) if extent is not None else None
-            if part is None or not part.length_ns:
+            cut = cut.clamp(extent) if extent is not None else None
+            if cut is None or not cut.length_ns:
                 continue
-        window = None if part is None else (item.clock.to_raw(part.start_ns), item.clock.to_raw(part.end_ns))
+        window = None if cut is None else (item.clock.to_raw(cut.start_ns), item.clock.to_raw(cut.end_ns))
         for device in devices:
             figures = attribute(item.trace, device, window)
             if figures is None:
@@ -135,7 +152,7 @@ def _identity(f: DeviceFigures, title: str, chosen: TimeRange | None, devices: i
         ),
         ("idle", f.idle_ns, None, "Span − busy: nothing ran on any stream of the device."),
     )
-    figures = [Figure(label, f"{exact(ns)} · {share(ns, f.span_ns)}", how + summed) for label, ns, _, how in parts]
+    figures = [part(label, ns, f.span_ns, how + summed) for label, ns, _, how in parts]
     figures.append(
         Figure(
             "sum = span",
@@ -144,21 +161,16 @@ def _identity(f: DeviceFigures, title: str, chosen: TimeRange | None, devices: i
             "this is checked on every computation.",
         )
     )
-    of_comm = f"{exact(f.overlap_ns)} · {share(f.overlap_ns, f.comm_ns)} of communication"
     more = (
-        Figure("busy", f"{exact(f.busy_ns)} · {share(f.busy_ns, f.span_ns)}", "U(all GPU work)." + summed),
+        part("busy", f.busy_ns, f.span_ns, "U(all GPU work)." + summed),
         Figure(
             "communication",
             exact(f.comm_ns),
             "U(communication): the union of all communication intervals, hidden or not." + summed,
         ),
-        Figure(
-            "overlap",
-            of_comm if f.comm_ns else "no communication",
-            "U(communication ∩ compute): both ran at once, on any streams of the device. The share is of the "
-            "communication, not of the span." + summed,
-            tone="" if f.comm_ns else "muted",
-        ),
+        part("overlap", f.overlap_ns, f.comm_ns, _OVERLAP_HOW + summed, " of communication")
+        if f.comm_ns
+        else absent("overlap", "no communication"),
         Figure("memory", exact(f.memory_ns), "U(memory): copies and fills, hidden or not." + summed),
         Figure(
             "GPU events",
@@ -244,8 +256,8 @@ def _gaps(session: Session, rows: list[DeviceRow]) -> Section:
         (
             *((("Rank", "Where the gap is."),) if several else ()),
             ("Ended before it" if not several else "Before it", "The GPU work that ended last before the gap."),
-            ("Start", "Start of the gap since the first GPU start of the job."),
             ("Length", "Time during which nothing runs on any stream of the device, cut to the range."),
+            ("Start", "Start of the gap since the first GPU start of the job."),
         )
     )
     for length, row, gap in found[:TOP]:
@@ -257,6 +269,6 @@ def _gaps(session: Session, rows: list[DeviceRow]) -> Section:
             jump = GapRef(row.item.index, trace.lane_of(neighbour).id, where)
         before = word(shown(trace.name(gap.before_row)) if gap.before_row >= 0 else "(begin of GPU work)")
         rank = (word(row.label),) if several else ()
-        table.add(*rank, before, at_cell(session, shift(gap.start_ns)), dur(length), jump=jump)
+        table.add(*rank, before, dur(length), at_cell(session, shift(gap.start_ns)), jump=jump)
     frame = table.frame()
     return Section("Largest gaps", table=frame, note="" if frame else "The device is never idle here.")

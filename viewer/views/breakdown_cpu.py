@@ -10,8 +10,8 @@ from viewer.analyses.links import launched_under, links, queues_work
 from viewer.analyses.steps import Step, step_table
 from viewer.base.frames import BarFrame, Figure, PanelFrame, Section
 from viewer.base.ids import LaneKind, Paint
-from viewer.views.figures import TableMaker, absent, device_name, dur, exact, num, pct, plural, share, word
-from viewer.views.kernel_stack import SHAPE_KEYS, input_figures, stack_section
+from viewer.views.figures import TableMaker, absent, device_name, dur, exact, num, part, pct, plural, word
+from viewer.views.kernel_stack import SHAPE_KEYS, input_figures, shapes_note, stack_section
 from viewer.views.launched import by_name_section, one_by_one_section
 from viewer.views.subject import Subject, args_section, class_figure, time_figures
 from viewer.views.waits import SYNC_KEYS, sync_event_of, waits_section
@@ -39,9 +39,10 @@ def cpu_slice(subject: Subject) -> PanelFrame:
         own = self_time(trace, row)
         figures.insert(
             1,
-            Figure(
+            part(
                 "self time",
-                f"{exact(own)} · {share(own, subject.dur)}",
+                own,
+                subject.dur,
                 "Duration − U(slices directly inside it on this thread): what it did itself.",
             ),
         )
@@ -56,7 +57,7 @@ def cpu_slice(subject: Subject) -> PanelFrame:
         if inputs:
             sections.append(Section("Inputs", tuple(inputs)))
         elif paint is Paint.OPERATOR:
-            sections.append(Section("Inputs", note=_no_shapes(subject)))
+            sections.append(Section("Inputs", note=shapes_note(trace, row)))
         sections.append(_children_section(subject))
         if step is None:
             sections.append(_under_section(subject))
@@ -68,14 +69,6 @@ def cpu_slice(subject: Subject) -> PanelFrame:
             sections.append(Section("Stack", note="Nothing encloses it on its thread."))
     sections += args_section(args, SHAPE_KEYS | SYNC_KEYS, trace.args_problem)
     return PanelFrame(subject.name(row), subject.where(), paint, tuple(sections))
-
-
-def _no_shapes(subject: Subject) -> str:
-    if subject.trace.args_problem:
-        return subject.trace.args_problem
-    if subject.trace.meta.facts.get("record_shapes") in (1, True):
-        return "The profiler recorded shapes, but wrote none for this operator."
-    return "No shapes: the profiler ran without record_shapes."
 
 
 def _call_sections(subject: Subject) -> list[Section]:
@@ -194,14 +187,12 @@ def _step_sections(subject: Subject, step: Step) -> list[Section]:
             "Of the GPU work launched in this step, by launch and not by time; its span is first start to last end of "
             "that work."
         )
-        rows = tuple(Figure(label, f"{exact(ns)} · {share(ns, f.span_ns)}", how) for label, ns, _ in parts)
+        rows = tuple(part(label, ns, f.span_ns, how) for label, ns, _ in parts)
         span = Figure("sum = span", exact(f.span_ns), how + " The four parts add up to it exactly.")
-        overlap = Figure(
-            "overlap",
-            f"{exact(f.overlap_ns)} · {share(f.overlap_ns, f.comm_ns)} of communication"
+        overlap = (
+            part("overlap", f.overlap_ns, f.comm_ns, "U(communication ∩ compute) of that work.", " of communication")
             if f.comm_ns
-            else "no communication",
-            "U(communication ∩ compute) of that work.",
+            else absent("overlap", "no communication")
         )
         bar = BarFrame(parts, f.span_ns) if f.span_ns else None
         sections.append(Section(f"Step on {device_name(subject.item, device)}", (*rows, span, overlap), bar=bar))

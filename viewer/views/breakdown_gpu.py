@@ -11,7 +11,7 @@ from viewer.analyses.neighbours import Neighbour, before_after, concurrent
 from viewer.base.frames import Figure, PanelFrame, Section
 from viewer.base.ids import Paint
 from viewer.base.theme import PAINT_NAMES
-from viewer.views.figures import TableMaker, absent, dur, exact, lane_name, num, plural, share, shown, word
+from viewer.views.figures import TableMaker, absent, dur, exact, lane_name, num, part, plural, shown, word
 from viewer.views.kernel_args import CONFIGURATION_KEYS, collective_section, configuration_section, copy_section
 from viewer.views.kernel_runs import other_ranks_section, runs_section
 from viewer.views.kernel_stack import operator_section
@@ -122,9 +122,10 @@ def _launch_section(subject: Subject, launch: Launch | None) -> Section:
         )
         if launch.queue_ns:
             figures.append(
-                Figure(
+                part(
                     "behind other work",
-                    f"{exact(launch.behind_ns)} · {share(launch.behind_ns, launch.queue_ns)}",
+                    launch.behind_ns,
+                    launch.queue_ns,
                     "The part of the queue time in which this stream ran earlier work (union). The rest was latency, "
                     "or a wait for another stream.",
                 )
@@ -168,20 +169,24 @@ def _company_section(subject: Subject) -> Section | None:
     }
     if company.exposed_ns is not None:
         figures.append(
-            Figure(
+            part(
                 "exposed",
-                f"{exact(company.exposed_ns)} · {share(company.exposed_ns, subject.dur)} of it",
+                company.exposed_ns,
+                subject.dur,
                 hides[subject.paint]
                 + " Slices that run at once share exposed instants, so these do not add up to the device's figure.",
+                " of it",
             )
         )
     else:
         figures.append(absent("exposed", "does not apply to compute: nothing is meant to hide it"))
     figures.append(
-        Figure(
+        part(
             "alone",
-            f"{exact(company.alone_ns)} · {share(company.alone_ns, subject.dur)} of it",
+            company.alone_ns,
+            subject.dur,
             "Its time − U(all other GPU work of the device): nothing else ran.",
+            " of it",
         )
     )
     table = TableMaker(

@@ -74,6 +74,11 @@ def share(part: int, whole: int) -> str:
     return format_share(part, whole).replace(" ", "\u00a0")
 
 
+def part(label: str, ns: int, whole_ns: int, how: str, of: str = "") -> Figure:
+    """A figure with a duration and its share of another; the exact nanoseconds stand before the explanation."""
+    return Figure(label, f"{format_duration(ns)} · {share(ns, whole_ns)}{of}", f"{format_exact(ns)}. {how}")
+
+
 class TableMaker:
     """Collects rows of a :class:`TableFrame`."""
 

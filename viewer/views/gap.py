@@ -24,8 +24,8 @@ from viewer.views.figures import (
     dur,
     exact,
     lane_name,
+    part,
     pct,
-    share,
     shown,
     since_origin,
     word,
@@ -150,12 +150,13 @@ def _device_sections(gap: _Gap, device: int) -> list[Section]:
     )
     figures = (
         Figure("the device was", verdict, f"By U(all GPU work) of {name} inside the gap."),
-        Figure(
+        part(
             "other streams worked",
-            f"{exact(worked)} · {share(worked, gap.length)}",
+            worked,
+            gap.length,
             "U(all GPU work of the device) inside the gap: overlaps count once.",
         ),
-        Figure("device idle", f"{exact(rest)} · {share(rest, gap.length)}", "Length of the gap − that union."),
+        part("device idle", rest, gap.length, "Length of the gap − that union."),
     )
     sections = [Section("The device meanwhile", figures, table=_company(gap, device))]
     sections.append(_next_section(gap))
@@ -168,10 +169,10 @@ def _device_sections(gap: _Gap, device: int) -> list[Section]:
 def _company(gap: _Gap, device: int) -> TableFrame | None:
     """What ran on the device during the gap, by name."""
     trace, work = gap.trace, gpu_work(gap.trace)
-    part = work.of_device(device)
-    reach = work.end_ns[work.latest[part]]
-    first = part.start + int(np.searchsorted(reach, gap.start, "right"))
-    last = part.start + int(np.searchsorted(work.start_ns[part], gap.end, "left"))
+    span = work.of_device(device)
+    reach = work.end_ns[work.latest[span]]
+    first = span.start + int(np.searchsorted(reach, gap.start, "right"))
+    last = span.start + int(np.searchsorted(work.start_ns[span], gap.end, "left"))
     at = np.arange(first, max(first, last))
     at = at[(work.end_ns[at] > gap.start) & (work.end_ns[at] > work.start_ns[at])]
     lo, hi = np.maximum(work.start_ns[at], gap.start), np.minimum(work.end_ns[at], gap.end)
@@ -224,9 +225,10 @@ def _next_section(gap: _Gap) -> Section:
     if begin > gap.start:
         late = min(begin, gap.end) - gap.start
         figures.append(
-            Figure(
+            part(
                 "queue was empty for",
-                f"{exact(late)} · {share(late, gap.length)}",
+                late,
+                gap.length,
                 "min(begin of the call, end of the gap) − start of the gap: nothing was queued on this stream: the "
                 "host was late.",
             )
@@ -260,7 +262,7 @@ def _idle_sections(gap: _Gap, device: int) -> list[Section]:
     several = f" Summed over the {len(lo)} stretches of idle time in it." if len(lo) > 1 else ""
     whole = split.idle_ns
     figures = [
-        Figure(label, f"{exact(ns)} · {share(ns, whole)}", how + several)
+        part(label, ns, whole, how + several)
         for label, ns, how in (
             ("host", split.host_ns, "Idle start to the begin of the call that launched the first work after it."),
             (
@@ -296,20 +298,16 @@ def _cause_figures(split: IdleSplit) -> list[Figure]:
     figures = []
     for label, ns in sorted(split.host_causes.items(), key=lambda item: -item[1]):
         why = _CAUSES.get(label, f"the deepest open slice of the launching thread was of the kind “{label}”")
-        figures.append(
-            Figure(
-                f"host: {label}",
-                f"{exact(ns)} · {share(ns, split.host_ns)} of host",
-                f"Host time in which {why}.",
-            )
-        )
+        figures.append(part(f"host: {label}", ns, split.host_ns, f"Host time in which {why}.", " of host"))
     inferred = "" if split.has_sync_events else " Inferred: the trace records no synchronisation events."
     for label, ns in sorted(split.dependency_causes.items(), key=lambda item: -item[1]):
         figures.append(
-            Figure(
+            part(
                 f"waited: {label}",
-                f"{exact(ns)} · {share(ns, split.dependency_ns)} of dependency",
+                ns,
+                split.dependency_ns,
                 f"Dependency time with this sign: {_CAUSES.get(label, label)}.{inferred}",
+                " of dependency",
             )
         )
     return figures

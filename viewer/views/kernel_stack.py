@@ -16,6 +16,7 @@ from viewer.views.subject import Subject, value_text
 
 STACK_ROWS = 200
 INPUTS = 24
+SAMPLES = 24
 SHAPE_KEYS = frozenset(
     {"Input Dims", "Input type", "Concrete Inputs", "Input Strides", "Call stack", "Module Hierarchy"}
 )
@@ -34,7 +35,7 @@ def operator_section(subject: Subject, call: int) -> list[Section]:
     if operator >= 0:
         figures = [Figure("operator", subject.name(operator), how, jump=subject.ref(operator))]
         figures += input_figures(trace, operator)
-        sections.append(Section("Operator", tuple(figures), note=_shapes_note(trace, operator)))
+        sections.append(Section("Operator", tuple(figures), note=shapes_note(trace, operator)))
     else:
         sections.append(Section("Operator", note=_no_operator(trace, call)))
     if stack is not None:
@@ -102,15 +103,26 @@ def _inputs(dims: Any, types: Any, values: Any) -> list[str]:
     return lines
 
 
-def _shapes_note(trace: Trace, operator: int) -> str:
+def shapes_note(trace: Trace, operator: int) -> str:
+    """Why an operator has no input shapes, in one sentence; "" when it has them."""
     args = trace.args(operator)
     if trace.args_problem:
         return shown(trace.args_problem)
-    if any(args.get(k) for k in ("Input Dims", "Input type", "Concrete Inputs")):
+    if _has_shapes(args):
         return ""
-    if _switched_on(trace.meta.facts, "record_shapes"):
+    if _switched_on(trace.meta.facts, "record_shapes") or trace.memo("shapes", lambda: _samples_have_shapes(trace)):
         return "No shapes for this operator: the profiler recorded shapes, but wrote none here."
     return "No shapes: the profiler ran without record_shapes."
+
+
+def _has_shapes(args: Mapping[str, Any]) -> bool:
+    return any(args.get(k) for k in ("Input Dims", "Input type", "Concrete Inputs"))
+
+
+def _samples_have_shapes(trace: Trace) -> bool:
+    """Whether some operators have shapes: older traces do not say how the profiler was set."""
+    rows = np.flatnonzero(trace.slices.paint == Paint.OPERATOR)
+    return any(_has_shapes(trace.args(int(r))) for r in rows[:: max(1, len(rows) // SAMPLES)])
 
 
 def _switched_on(facts: Mapping[str, Any], key: str) -> bool:
@@ -143,5 +155,7 @@ def stack_section(subject: Subject, rows: Sequence[int], what: str) -> Section:
 
 def _no_python(trace: Trace) -> str:
     if not bool((trace.slices.paint == Paint.PYTHON).any()):
+        if _switched_on(trace.meta.facts, "with_stack"):
+            return "No Python frames: the profiler ran with with_stack, but the trace holds none."
         return "No Python frames and no modules: the profiler ran without with_stack."
     return "No Python frame encloses it on its thread (backward runs on autograd's own threads)."
