@@ -23,6 +23,14 @@ class Wanted:
     height: float
     dx: float
     dy: float
+    target: Bounds | None = None
+    """The marked rectangle that the leader goes to, instead of the point."""
+
+    def line(self, box: Bounds) -> tuple[float, float, float, float]:
+        """The leader from a box: (x, y) at the box, (x, y) at what it speaks of."""
+        if self.target is not None:
+            return link(box, self.target)
+        return (*leader(box, self.x, self.y), self.x, self.y)
 
 
 def place_callouts(wanted: Sequence[Wanted], area: Bounds, keep: Sequence[Bounds], step: float = 1.0) -> list[Bounds]:
@@ -128,10 +136,10 @@ def _cost(
     cost = abs(box.x - home.x) + abs(box.y - home.y)
     cost += _OVER_BOX * sum(box.grown(2.0).overlap(b) for b in placed)
     cost += _OVER_KEPT * sum(box.overlap(k) for k in keep)
-    x, y = leader(box, item.x, item.y)
+    x0, y0, x1, y1 = item.line(box)
     for n in range(1, 10):
-        at_x, at_y = item.x + (x - item.x) * n / 10, item.y + (y - item.y) * n / 10
-        cost += _LEADER_OVER * sum(k.x < at_x < k.right and k.y < at_y < k.bottom for k in keep)
+        x, y = x0 + (x1 - x0) * n / 10, y0 + (y1 - y0) * n / 10
+        cost += _LEADER_OVER * sum(k.x < x < k.right and k.y < y < k.bottom for k in keep)
     for other in wanted:
         if box.x <= other.x <= box.right and box.y <= other.y <= box.bottom:
             cost += _OVER_ANCHOR if other is item else _OVER_ANCHOR / 10

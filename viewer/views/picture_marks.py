@@ -20,7 +20,7 @@ from viewer.base.selection import Selection, TimeRange
 from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration
 from viewer.store.session import Session
-from viewer.views.callouts import Wanted, leader, link, place_callouts
+from viewer.views.callouts import Wanted, place_callouts
 from viewer.views.lane_tree import LANE_PAD
 from viewer.views.lanes import LanePainter
 from viewer.views.picture_canvas import Canvas
@@ -263,13 +263,12 @@ def _box_size(canvas: Canvas, lines: Sequence[tuple[str, Font]]) -> tuple[float,
 
 def _draw_callouts(canvas: Canvas, callouts: Sequence[_Callout], area: Bounds, keep: Sequence[Bounds]) -> list[Bounds]:
     sizes = [_box_size(canvas, c.lines) for c in callouts]
-    wanted = [Wanted(c.x, c.y, w, h, c.dx, c.dy) for c, (w, h) in zip(callouts, sizes, strict=True)]
+    wanted = [Wanted(c.x, c.y, w, h, c.dx, c.dy, c.target) for c, (w, h) in zip(callouts, sizes, strict=True)]
     room = Bounds(area.x + 4, area.y + 4, area.width - 8, area.height - 8)
     boxes = place_callouts(wanted, room, keep, canvas.px(10) / 10)
-    for c, box in zip(callouts, boxes, strict=True):
+    for c, item, box in zip(callouts, wanted, boxes, strict=True):
         dot = canvas.px(3)
-        line = link(box, c.target) if c.target is not None else (*leader(box, c.x, c.y), c.x, c.y)
-        canvas.items.append(SceneLine(*line, c.edge, canvas.px(1.3)))
+        canvas.items.append(SceneLine(*item.line(box), c.edge, canvas.px(1.3)))
         if c.role == "note":
             canvas.items.append(
                 SceneRect(c.x - dot, c.y - dot, 2 * dot, 2 * dot, c.edge, c.fill, radius=dot, crisp=False)
