@@ -9,14 +9,16 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText, QTransfor
 
 _MOST: Final = 6000
 _STEP_PX: Final = 6
+_FEWEST: Final = 4
+"""A name of which fewer letters would be left says nothing and is not drawn."""
 
 
 def short_name(name: str) -> str:
     """The telling part of a C++ name: without return type, namespaces, template arguments and parameters.
 
-    Other names stay as they are.
+    NCCL's kernels lose their common prefix. Other names stay as they are.
     """
-    text = name.removeprefix("void ")
+    text = name.removeprefix("void ").removeprefix("ncclDevKernel_").removeprefix("ncclKernel_")
     if "::" not in text and "<" not in text and "(" not in text:
         return text
     head = text
@@ -67,7 +69,7 @@ class LabelCache:
         if self._metrics.horizontalAdvance(short) <= width:
             return short
         elided = self._metrics.elidedText(short, Qt.TextElideMode.ElideRight, width)
-        return elided if len(elided) > 2 else ""
+        return elided if len(elided) > _FEWEST else ""
 
     def draw(self, painter: QPainter, x: float, y: float, height: float, text: QStaticText) -> None:
         """Draw at x, centred in a box of that height; the painter has font and pen already."""

@@ -90,7 +90,7 @@ class LaneHeaders(QWidget):
 
     def sizeHint(self) -> QSize:
         """Wide enough for a stream of one of several GPUs."""
-        return QSize(210, 400)
+        return QSize(236, 400)
 
     # painting
 
@@ -105,7 +105,7 @@ class LaneHeaders(QWidget):
     def _paint(self, painter: QPainter) -> None:
         theme, area = self._theme, QRectF(self.rect())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(area, QColor(theme["window"]))
+        painter.fillRect(area, QColor(theme["base"]))
         sticky: PlacedRow | None = None
         for index, row in enumerate(self._placement.rows):
             if row.lane is None and row.y <= self._top:

@@ -26,8 +26,8 @@ _FAR_PX: Final = 30_000.0
 class View:
     """A window on the lanes in px: what turns session time and lanes into points."""
 
-    def __init__(self, window: TimeRange, width: int, top: int, placement: Placement) -> None:
-        self.window, self.width, self.top, self.placement = window, width, top, placement
+    def __init__(self, window: TimeRange, width: int, top: int, height: int, placement: Placement) -> None:
+        self.window, self.width, self.top, self.height, self.placement = window, width, top, height, placement
 
     def x(self, time_ns: int) -> float:
         """Logical px of an instant, cut far outside."""
@@ -94,6 +94,8 @@ def _pin(view: View, note: Note) -> NotePin | None:
             (r for r in view.placement.rows if r.lane is None and any(k.key == note.lane for k in r.group.lanes)), None
         )
         y = (header.y + header.height / 2 - view.top) if header is not None else 14.0
+    if not 0 <= y <= view.height:
+        return None  # its lane is scrolled away
     return NotePin(note.id, x, y, note.text, note.dx, note.dy)
 
 

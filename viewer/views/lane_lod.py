@@ -3,37 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from viewer.base.ids import GPU_CLASSES, Paint
 from viewer.base.work import CancelToken
 from viewer.jit.lod import Lod, build_lod, no_lod
 from viewer.store.session import Session
 from viewer.store.trace import Trace
 
 
+class Built(NamedTuple):
+    """What is built of a trace: its levels, and which paints occur in it."""
+
+    lod: Lod
+    paints: tuple[Paint, ...]
+
+
 class LodStore:
     """What is derived from traces for drawing. Survives a change of session: the traces of its files stay the same."""
 
     def __init__(self) -> None:
-        self._lods: WeakKeyDictionary[Trace, Lod] = WeakKeyDictionary()
+        self._built: WeakKeyDictionary[Trace, Built] = WeakKeyDictionary()
         self._none: WeakKeyDictionary[Trace, Lod] = WeakKeyDictionary()
         self._names: WeakKeyDictionary[Trace, dict[int, str]] = WeakKeyDictionary()
 
     def get(self, trace: Trace) -> Lod:
         """The levels of a trace; none of its rows has any before they are built."""
-        lod = self._lods.get(trace) or self._none.get(trace)
+        built = self._built.get(trace)
+        lod = built.lod if built is not None else self._none.get(trace)
         if lod is None:
             lod = self._none[trace] = no_lod(len(trace.rows))
         return lod
 
     def missing(self, session: Session) -> list[Trace]:
         """Traces of the session whose levels are not built."""
-        return [i.trace for i in session.inputs if i.trace not in self._lods]
+        return [i.trace for i in session.inputs if i.trace not in self._built]
 
-    def put(self, trace: Trace, lod: Lod) -> None:
-        """Keep built levels."""
-        self._lods[trace] = lod
+    def put(self, trace: Trace, built: Built) -> None:
+        """Keep what was built."""
+        self._built[trace] = built
         self._none.pop(trace, None)
+
+    def paints(self, session: Session) -> tuple[Paint, ...]:
+        """What occurs in the traces that were built: GPU classes first, then the others."""
+        found = {p for i in session.inputs if (b := self._built.get(i.trace)) is not None for p in b.paints}
+        return tuple(sorted(found, key=lambda p: (p not in GPU_CLASSES, p == Paint.OTHER, p)))
 
     def names(self, trace: Trace) -> Callable[[int], str]:
         """A cached look-up of the trace's strings."""
@@ -48,9 +65,11 @@ class LodStore:
         return name
 
 
-def build(trace: Trace, cancel: CancelToken | None = None) -> Lod:
+def build(trace: Trace, cancel: CancelToken | None = None) -> Built:
     """Build the levels of a trace; slow, for a worker thread."""
     if cancel is not None:
         cancel.check()
     s = trace.slices
-    return build_lod(s.start_ns, s.dur_ns, s.paint, trace.rows.begin, trace.rows.end)
+    counts = np.bincount(s.paint, minlength=len(Paint))
+    lod = build_lod(s.start_ns, s.dur_ns, s.paint, trace.rows.begin, trace.rows.end)
+    return Built(lod, tuple(p for p in Paint if counts[p]))

@@ -1,0 +1,176 @@
+"""What mouse and keys do on the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QObject, QPointF, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+
+from viewer.base.frames import Hit
+from viewer.base.selection import EMPTY, Selection, TimeRange
+from viewer.panels.context import JobContext
+from viewer.panels.timeline_lanes import TimelineLanes
+from viewer.panels.timeline_overlay import describe, selected_range
+from viewer.views import viewport
+from viewer.views.lane_hit import time_at
+
+if TYPE_CHECKING:
+    from viewer.panels.timeline import TimelinePanel
+
+_KEY_ZOOM: Final = 1.35
+_KEY_PAN: Final = 0.12
+_SCROLL_STEP: Final = 48
+
+
+class TimelinePointer(QObject):
+    """Turns points and keys into selections and moves of the panel.
+
+    Signals:
+        moved(): cursor, hit or drag changed.
+        hovered(str): one line on what is under the pointer.
+        note_requested(object time_ns, str lane)
+    """
+
+    moved = Signal()
+    hovered = Signal(str)
+    note_requested = Signal(object, str)
+
+    def __init__(self, panel: TimelinePanel, context: JobContext, lanes: TimelineLanes) -> None:
+        super().__init__(panel)
+        self._panel, self._context, self._lanes = panel, context, lanes
+        self.cursor: QPointF | None = None
+        self.hit: Hit | None = None
+        self.dragging: TimeRange | None = None
+
+    def forget(self) -> None:
+        """What was under the pointer is there no more."""
+        self.hit = None
+
+    def hit_at(self, at: QPointF) -> Hit | None:
+        """What lies under a point of the canvas."""
+        window = self._panel.window()
+        if window is None or not self._lanes.ready:
+            return None
+        return self._lanes.painter.hit(window, self._panel.canvas.width(), at.x(), at.y() + self._panel.scroll_top)
+
+    def point(self, at: QPointF | None) -> None:
+        """The pointer is there now; None when it left."""
+        self.cursor = at
+        self.update_hit()
+        self.moved.emit()
+
+    def update_hit(self) -> None:
+        """Look again at what is under the pointer: the lanes moved below it."""
+        self.hit = self.hit_at(self.cursor) if self.cursor is not None and self.dragging is None else None
+        title, lines, _ = describe(self._lanes.session, self.hit, self._panel.origin_ns)
+        self.hovered.emit("  ·  ".join((title, *lines)) if title else "")
+
+    def click(self, at: QPointF) -> None:
+        """Select what is there; a selected range stays while slices and gaps are looked at."""
+        hit = self.hit_at(at)
+        if hit is None:
+            self._context.select(EMPTY)
+            return
+        group, span = hit.row.group.id, self._context.selection.range
+        if hit.slice is not None:
+            self._context.select(Selection(slice=hit.slice, range=span, group=group))
+        elif hit.gap is not None:
+            self._context.select(Selection(gap=hit.gap, range=span, group=group))
+        else:
+            self._context.select(Selection(group=group))
+
+    def double_click(self, at: QPointF) -> None:
+        """Zoom to a slice or gap; fold or unfold at a group's header."""
+        hit = self.hit_at(at)
+        if hit is None or self._panel.extent is None:
+            return
+        if hit.slice is not None or hit.gap is not None:
+            self.click(at)
+            target = selected_range(self._lanes.session, self._context.selection)
+            if target is not None:
+                self._panel.set_window(viewport.focused(target, self._panel.extent))
+        elif hit.row.lane is None:
+            self._panel.toggle_group(hit.row.group.id)
+
+    def drag_range(self, x0: float, x1: float, done: bool) -> None:
+        """Show the dragged range; select it when the drag is done."""
+        window = self._panel.window()
+        if window is None:
+            return
+        width = self._panel.canvas.width()
+        a = time_at(window, width, min(max(x0, 0.0), width))
+        b = time_at(window, width, min(max(x1, 0.0), width))
+        span = TimeRange(a, max(b, a + 1))
+        if done:
+            self.dragging = None
+            self._context.select(Selection(range=span, group=self._context.selection.group))
+        else:
+            self.dragging = span
+        self.moved.emit()
+
+    def select_group(self, group: int) -> None:
+        """Select a group, or no group when it was selected; a range stays."""
+        selection = self._context.selection
+        self._context.select(Selection(range=selection.range, group=None if selection.group == group else group))
+
+    def key(self, event: QKeyEvent) -> bool:
+        """Do what a key means; whether it means anything."""
+        action = self._keys().get(Qt.Key(event.key()))
+        plain = not event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier)
+        if action is None or not plain or self._panel.window() is None:
+            return False
+        action()
+        event.accept()
+        return True
+
+    def _keys(self) -> dict[Qt.Key, Callable[[], None]]:
+        key, step = Qt.Key, self._panel.canvas.width() * _KEY_PAN
+        return {
+            key.Key_W: lambda: self._panel.zoom(_KEY_ZOOM),
+            key.Key_S: lambda: self._panel.zoom(1 / _KEY_ZOOM),
+            key.Key_Plus: lambda: self._panel.zoom(_KEY_ZOOM),
+            key.Key_Equal: lambda: self._panel.zoom(_KEY_ZOOM),
+            key.Key_Minus: lambda: self._panel.zoom(1 / _KEY_ZOOM),
+            key.Key_A: lambda: self._panel.pan(-step),
+            key.Key_D: lambda: self._panel.pan(step),
+            key.Key_Left: lambda: self._panel.pan(-step),
+            key.Key_Right: lambda: self._panel.pan(step),
+            key.Key_Up: lambda: self._panel.scroll_by(-_SCROLL_STEP),
+            key.Key_Down: lambda: self._panel.scroll_by(_SCROLL_STEP),
+            key.Key_PageUp: lambda: self._panel.scroll_by(-self._panel.canvas.height() * 0.9),
+            key.Key_PageDown: lambda: self._panel.scroll_by(self._panel.canvas.height() * 0.9),
+            key.Key_F: self._panel.focus_selection,
+            key.Key_0: self._panel.fit,
+            key.Key_Home: self._panel.fit,
+            key.Key_Escape: self._escape,
+            key.Key_M: self._ask_note,
+        }
+
+    def _escape(self) -> None:
+        self.dragging = None
+        self._context.select(EMPTY)
+
+    def _ask_note(self) -> None:
+        """A note at the cursor, else at the selection, else in the middle."""
+        window = self._panel.window()
+        if window is None:
+            return
+        selection = self._context.selection
+        target = selected_range(self._lanes.session, selection)
+        if self.cursor is not None:
+            row = self._lanes.placement.at(self.cursor.y() + self._panel.scroll_top)
+            lane = row.lane.key if row is not None and row.lane is not None else ""
+            self.note_requested.emit(time_at(window, self._panel.canvas.width(), self.cursor.x()), lane)
+        elif target is not None:
+            self.note_requested.emit(target.start_ns + target.length_ns // 2, self._selected_lane(selection))
+        else:
+            self.note_requested.emit(window.start_ns + window.length_ns // 2, "")
+
+    def _selected_lane(self, selection: Selection) -> str:
+        if selection.slice is not None:
+            lane = self._lanes.session.inputs[selection.slice.input].trace.lane_of(selection.slice.index)
+            return self._lanes.lane_key(selection.slice.input, lane.id)
+        gap = selection.gap
+        return self._lanes.lane_key(gap.input, gap.lane) if gap is not None else ""

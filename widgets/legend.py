@@ -1,0 +1,91 @@
+"""What the colours mean: one line below the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from viewer.base.ids import Paint
+from viewer.base.theme import PAINT_NAMES, Theme
+
+HEIGHT: Final = 22
+_SWATCH: Final = 10.0
+
+
+class Legend(QWidget):
+    """Swatches with names, and a text at the right; what does not fit is left out from the end."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("legend")
+        self.setAccessibleName("Colours")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._theme = theme
+        self._paints: tuple[Paint, ...] = ()
+        self._hint = ""
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours."""
+        self._theme = theme
+        self.update()
+
+    def set_paints(self, paints: Sequence[Paint]) -> None:
+        """Explain these."""
+        self._paints = tuple(paints)
+        self.setAccessibleDescription(", ".join(PAINT_NAMES[p] for p in self._paints))
+        self.update()
+
+    def set_hint(self, hint: str) -> None:
+        """A muted text at the right, shown while there is room."""
+        self._hint = hint
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """One line."""
+        return QSize(400, HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        """As tall, however narrow."""
+        return QSize(50, HEIGHT)
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        """Draw the line."""
+        painter = QPainter(self)
+        try:
+            self._paint(painter)
+        finally:
+            painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
+        theme, area = self._theme, QRectF(self.rect())
+        painter.fillRect(area, QColor(theme["window"]))
+        painter.setPen(QPen(QColor(theme["line"]), 1))
+        painter.drawLine(QPointF(0, 0.5), QPointF(area.right() + 1, 0.5))
+        font = QFont(self.font())
+        font.setPixelSize(11)
+        painter.setFont(font)
+        metrics = QFontMetricsF(font)
+        x = 10.0
+        for paint in self._paints:
+            width = metrics.horizontalAdvance(PAINT_NAMES[paint])
+            if x + _SWATCH + 5 + width > area.right() - 6:
+                return
+            box = QRectF(x, (area.height() - _SWATCH) / 2 + 0.5, _SWATCH, _SWATCH)
+            painter.fillRect(box, QColor(theme.paints[paint]))
+            x = box.right() + 5
+            painter.setPen(QColor(theme["muted"]))
+            painter.drawText(QRectF(x, 1, width + 4, area.height()), Qt.AlignmentFlag.AlignVCenter, PAINT_NAMES[paint])
+            x += width + 16
+        width = metrics.horizontalAdvance(self._hint)
+        if self._hint and x + width + 10 < area.right():
+            painter.setPen(QColor(theme["muted"]))
+            painter.drawText(
+                QRectF(area.right() - width - 12, 1, width + 6, area.height()),
+                Qt.AlignmentFlag.AlignVCenter,
+                self._hint,
+            )
