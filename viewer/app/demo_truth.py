@@ -1,4 +1,7 @@
-"""What is true of the demo job: exact figures from the simulated intervals, by sorting and merging."""
+"""What is true of the demo job: exact figures from the simulated intervals, by sorting and merging.
+
+As in a report, ``kernels`` counts neither copies nor fills.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from viewer.app.demo_file import Done, Rank
+from viewer.app.demo_steps import FIRST_STEP
 
 _Interval = tuple[int, int]
 
@@ -22,16 +26,16 @@ def job_truth(ranks: list[Rank], faults: dict[str, Any], collectives: list[dict[
             first = min(w.start for w in compute)
             steps.append(
                 {
-                    "index": index,
+                    "index": FIRST_STEP + index,
                     "name": mark["name"],
-                    "kernels": len(mine),
+                    "kernels": sum(w.kind != "memory" for w in mine),
                     "cpu_ns": mark["cpu_ns"],
                     "gap_before_ns": None if previous is None else max(0, first - previous),
                     "device": _figures(mine),
                 }
             )
             previous = max(w.end for w in compute)
-        outside = [w for w in rank.work if w.step < 0]
+        outside = [w for w in rank.work if w.step < 0 and w.kind != "memory"]
         rows.append(
             {
                 "rank": rank.number,
