@@ -99,6 +99,8 @@ class ExportDialog(QDialog):
         self._work, self._shown, self._write, self._theme, self._lods = work, shown, write, theme, lods
         self._folder = ""
         self._image: QImage | None = None
+        self._writing = False
+        self._close_with: int | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(PREVIEW_DELAY_MS)
@@ -184,7 +186,10 @@ class ExportDialog(QDialog):
         self._produce(lambda scene: (scene_image(scene), scene), self._copied, "Copying…")
 
     def done(self, result: int) -> None:
-        """Close; a preview still in work is dropped."""
+        """Close; a preview still in work is dropped, a file still in work is finished first."""
+        if self._writing:
+            self._close_with = result
+            return
         self._timer.stop()
         self._work.cancel(_PREVIEW)
         super().done(result)
@@ -204,7 +209,7 @@ class ExportDialog(QDialog):
             return make(scene)
 
         self._say(said)
-        self._busy(True)
+        self._write_state(True)
         self._work.submit(_OUTPUT, job, done, self._output_failed)
 
     def _ask_and_save(self) -> None:
@@ -218,33 +223,36 @@ class ExportDialog(QDialog):
             self.save_to(path if path.suffix.lower() == f".{kind}" else path.with_name(f"{path.name}.{kind}"))
 
     def _saved(self, path: Path) -> None:
-        self._busy(False)
+        self._write_state(False)
         self._say(f"Saved {path}")
         self.saved.emit(path)
+        self._close_if_asked()
 
     def _copied(self, made: tuple[QImage, PictureScene]) -> None:
-        self._busy(False)
+        self._write_state(False)
         image, scene = made
         copy_image(image, scene.title, scene.description)
         self._say(f"Copied {image.width()} x {image.height()} pixels")
         self.copied.emit()
+        self._close_if_asked()
 
     def _output_failed(self, error: Exception) -> None:
-        self._busy(False)
+        self._write_state(False)
+        self._close_with = None  # what went wrong has to be read
         self._fail(error)
 
     def _show_preview(self, image: QImage) -> None:
         image.setDevicePixelRatio(self.devicePixelRatioF())
         self._image = image
         self._preview.setPixmap(QPixmap.fromImage(image))
-        self._say("")
-        self._busy(False)
+        if self._status.property("problem"):
+            self._say("")
+        self._allow(not self._writing)
 
     def _preview_failed(self, error: Exception) -> None:
         self._image = None
         self._preview.clear()
-        self._save.setEnabled(False)
-        self._copy.setEnabled(False)
+        self._allow(False)
         self._fail(error)
 
     def _fail(self, error: Exception) -> None:
@@ -262,9 +270,18 @@ class ExportDialog(QDialog):
         weight = "font-weight: 600" if problem else ""
         self._status.setStyleSheet(weight)
 
-    def _busy(self, busy: bool) -> None:
-        self._save.setEnabled(not busy)
-        self._copy.setEnabled(not busy)
+    def _write_state(self, writing: bool) -> None:
+        self._writing = writing
+        self._allow(not writing)
+
+    def _allow(self, output: bool) -> None:
+        self._save.setEnabled(output)
+        self._copy.setEnabled(output)
+
+    def _close_if_asked(self) -> None:
+        if self._close_with is not None:
+            result, self._close_with = self._close_with, None
+            self.done(result)
 
     @property
     def message(self) -> str:

@@ -13,7 +13,7 @@ from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.time import parse_window
 from viewer.store.session import Session
-from viewer.views.picture import PictureRequest, ViewRows
+from viewer.views.picture import LEAST_SIZE, PictureRequest, ViewRows
 
 Format = Literal["png", "png2", "png4", "svg", "pdf"]
 Extent = Literal["visible", "whole", "range", "typed"]
@@ -76,8 +76,10 @@ class Choices:
 
 
 def picture_size(choices: Choices, shown: Shown) -> tuple[int, int]:
-    """Logical px of the picture."""
-    return choices.size if choices.size is not None else shown.size
+    """Logical px of the picture; a view that is too small for one is made larger."""
+    if choices.size is not None:
+        return choices.size
+    return max(shown.size[0], LEAST_SIZE[0]), max(shown.size[1], LEAST_SIZE[1])
 
 
 def picture_window(choices: Choices, shown: Shown) -> TimeRange:

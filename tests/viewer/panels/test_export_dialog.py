@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -103,6 +104,23 @@ def test_the_save_button_asks_for_a_file_named_after_the_title(
         dialog._save.click()
     assert asked == ["Step 3_ rank_5.png"]
     assert got.args == [tmp_path / "mine.png"]
+
+
+def test_closing_while_a_file_is_written_waits_for_it(make: Make, qtbot: QtBot, tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    def slow(scene: PictureScene, path: Path) -> Path:
+        gate.wait(60)
+        return write(scene, path)
+
+    dialog = make(Choices(), slow)
+    dialog.save_to(tmp_path / "a.png")
+    dialog.reject()
+    assert dialog.isVisible()
+    with qtbot.waitSignals([dialog.saved, dialog.finished], timeout=60_000):
+        gate.set()
+    assert not dialog.isVisible()
+    assert (tmp_path / "a.png").exists()
 
 
 def test_copying_puts_an_image_and_png_bytes_on_the_clipboard(make: Make, qtbot: QtBot) -> None:

@@ -83,3 +83,7 @@ def test_settings_are_read_back_and_nonsense_is_left_out() -> None:
     assert choices_from({"size": None}).size is None
     assert choices_from({"size": ["a", 2], "format": "gif", "legend": 7, "theme": 5, "else": 1}) == Choices()
     assert picture_size(Choices(size=None), shown()) == (1000, 500)
+
+
+def test_a_view_that_is_too_small_for_a_picture_is_made_larger() -> None:
+    assert picture_size(Choices(size=None), shown(size=(320, 700))) == (480, 700)
