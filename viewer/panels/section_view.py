@@ -233,7 +233,7 @@ class SectionView(QWidget):
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._content = QWidget()
         self._column = QVBoxLayout(self._content)
-        self._column.setContentsMargins(8, 2, 8, 10)
+        self._column.setContentsMargins(8, 6, 8, 10)
         self._column.setSpacing(8)
         self._column.setSizeConstraint(QLayout.SizeConstraint.SetMinimumSize)
         self.message = WrapLabel(self._content)
