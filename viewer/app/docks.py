@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
@@ -34,10 +34,32 @@ class Docks:
             dock.setWidget(QWidget())
             window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
             dock.hide()
+            dock.topLevelChanged.connect(self._later)
+            dock.visibilityChanged.connect(self._later)
+            dock.dockLocationChanged.connect(self._later)
             self._docks[name] = dock
+        self._settle = QTimer(window)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(0)
+        self._settle.timeout.connect(self.update_titles)
 
     def __getitem__(self, name: str) -> QDockWidget:
         return self._docks[name]
+
+    def _later(self, *_: object) -> None:
+        self._settle.start()
+
+    def update_titles(self) -> None:
+        """A panel whose tab names it needs no title bar of its own."""
+        for dock in self._docks.values():
+            tabbed = not dock.isFloating() and bool(self._window.tabifiedDockWidgets(dock))
+            bare = dock.titleBarWidget() is not None
+            if tabbed and not bare:
+                dock.setTitleBarWidget(QWidget(dock))
+            elif bare and not tabbed:
+                old = dock.titleBarWidget()
+                dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+                old.deleteLater()
 
     def fill(self, panels: dict[str, QWidget]) -> None:
         """Put the panels into their docks."""

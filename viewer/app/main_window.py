@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QLabel, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QShowEvent
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer.app import dialogs
 from viewer.app.actions import Actions
@@ -21,6 +21,7 @@ from viewer.app.docks import Docks
 from viewer.app.dropping import DropTarget
 from viewer.app.icons import application_icon
 from viewer.app.logs import log_path
+from viewer.app.menus import Menus
 from viewer.app.message_bar import Message, MessageBar
 from viewer.app.messages import ending_messages
 from viewer.app.note_editing import NoteEditor
@@ -31,6 +32,7 @@ from viewer.app.palette import Appearance
 from viewer.app.progress_view import ProgressView
 from viewer.app.settings import SettingsFile, pack_bytes, unpack_bytes
 from viewer.app.start_page import StartPage, job_title
+from viewer.app.status import Status
 from viewer.app.warm_up import WarmUp
 from viewer.base.theme import Theme
 
@@ -43,7 +45,10 @@ log = logging.getLogger(__name__)
 
 WARM_UP_DELAY_MS: Final = 30
 """The first frame is on the screen before the engine is loaded."""
-DEFAULT_SIZE: Final = (1280, 760)
+PREPARING: Final = "Preparing the engine (once after an installation)…"
+COMPILING_AFTER_SECONDS: Final = 2.0
+"""When nothing was read by then, loops are being compiled."""
+DEFAULT_SIZE: Final = (1500, 900)
 
 
 class MainWindow(QMainWindow):
@@ -66,7 +71,6 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self.setWindowIcon(application_icon())
-        self.resize(*DEFAULT_SIZE)
         self._file = settings or SettingsFile()
         self.settings = self._file.load()
         self._appearance = appearance
@@ -100,12 +104,14 @@ class MainWindow(QMainWindow):
         self.controller = JobController(make_opener, self)
         self.warm_up = WarmUp(self)
         self.actions_ = Actions(self, self._handlers(), theme)
-        self._build_menus()
-        self._build_status()
+        self.menus = Menus(self, self.actions_, self.notes.stack, self.docks, self.settings)
+        self.menus.recent_chosen.connect(self.open_recent)
+        self.actions_[f"theme_{appearance.choice}"].setChecked(True)
+        self.status = Status(self.statusBar())
         self._connect()
         self._show_title()
         self._update_actions()
-        self.restoreGeometry(QByteArray(unpack_bytes(self.settings.geometry)))
+        self._place_window()
         self.docks.adopt(unpack_bytes(self.settings.layout))
         self.start_page.set_recent(self.settings.recent)
 
@@ -117,8 +123,8 @@ class MainWindow(QMainWindow):
             "open_folder": lambda: self.open_paths(dialogs.ask_folder(self, self.settings.last_folder)),
             "add_files": lambda: self.add_paths(dialogs.ask_files(self, self.settings.last_folder)),
             "demo": self.open_demo,
-            "export": self.export_picture,
-            "copy": self.copy_picture,
+            "export": partial(self._picture, "export"),
+            "copy": partial(self._picture, "copy"),
             "close_job": self.close_job,
             "quit": self._quit,
             "add_note": self.add_note,
@@ -130,7 +136,7 @@ class MainWindow(QMainWindow):
             "theme_system": partial(self.choose_theme, "system"),
             "theme_light": partial(self.choose_theme, "light"),
             "theme_dark": partial(self.choose_theme, "dark"),
-            "reset_layout": self.docks_reset,
+            "reset_layout": self.docks.reset,
             "next_run": self._on_job(lambda w: w.go_to_run("next")),
             "previous_run": self._on_job(lambda w: w.go_to_run("previous")),
             "slowest_run": self._on_job(lambda w: w.go_to_run("slowest")),
@@ -148,35 +154,6 @@ class MainWindow(QMainWindow):
                 run(self.workspace)
 
         return handler
-
-    def _build_menus(self) -> None:
-        menus = self.actions_.fill(self.menuBar())
-        self.recent_menu = QMenu("Open &Recent", self)
-        self.recent_menu.aboutToShow.connect(self._fill_recent)
-        menus["&File"].insertMenu(self.actions_["demo"], self.recent_menu)
-        edit = menus["&Edit"]
-        first = edit.actions()[0]
-        undo, redo = self.notes.stack.createUndoAction(self, "&Undo"), self.notes.stack.createRedoAction(self, "&Redo")
-        undo.setShortcut(QKeySequence("Ctrl+Z"))
-        redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
-        edit.insertAction(first, undo)
-        edit.insertAction(first, redo)
-        panels = QMenu("&Panels", self)
-        panels.addActions(self.docks.toggle_actions())
-        menus["&View"].insertMenu(self.actions_["reset_layout"], panels)
-        self.panels_menu = panels
-        self.actions_[f"theme_{self._appearance.choice}"].setChecked(True)
-
-    def _build_status(self) -> None:
-        self.hover_label = QLabel()
-        self.hover_label.setTextFormat(Qt.TextFormat.PlainText)
-        self.hover_label.setMinimumWidth(1)  # a long kernel name must not widen the window
-        self.busy_label = QLabel()
-        self.window_label = QLabel()
-        bar = self.statusBar()
-        bar.addWidget(self.hover_label, 1)
-        bar.addPermanentWidget(self.busy_label)
-        bar.addPermanentWidget(self.window_label)
 
     def _connect(self) -> None:
         self._appearance.changed.connect(self._set_theme)
@@ -207,9 +184,9 @@ class MainWindow(QMainWindow):
         self.docks.fill(
             {"breakdown": workspace.breakdown, "attribution": workspace.attribution, "files": workspace.files}
         )
-        workspace.hovered.connect(self._hovered)
-        workspace.visible_changed.connect(self.window_label.setText)
-        workspace.busy_changed.connect(lambda n: self.busy_label.setText("Working…" if n else ""))
+        workspace.hovered.connect(self.status.show_hovered)
+        workspace.visible_changed.connect(self.status.show_window)
+        workspace.busy_changed.connect(self.status.show_busy)
         workspace.selection_changed.connect(self._selected)
         workspace.failed.connect(partial(self.say, "error"))
         timeline = workspace.timeline
@@ -220,6 +197,8 @@ class MainWindow(QMainWindow):
         if self._pending is not None:
             session, self._pending = self._pending, None
             self._snapshot(session)
+        if not self.controller.running:
+            self.progress.hide()
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
@@ -292,6 +271,8 @@ class MainWindow(QMainWindow):
 
     def _advanced(self, view: Overview) -> None:
         self.progress.update_view(view)
+        if not view.done_bytes and not self.warm_up.is_done and view.seconds > COMPILING_AFTER_SECONDS:
+            self.progress.wait_for(PREPARING)
 
     def _snapshot(self, session: Session) -> None:
         if self.workspace is None:
@@ -313,7 +294,10 @@ class MainWindow(QMainWindow):
         self._update_actions()
 
     def _ended(self, ending: Ending) -> None:
-        self.progress.hide()
+        if self.workspace is None and (ending.session is not None or self._pending is not None):
+            self.progress.wait_for(PREPARING)
+        else:
+            self.progress.hide()
         if self.workspace is not None and (ending.session is not None or self.has_job):
             self.workspace.files.set_failures(ending.failures)
         if ending.session is not None:
@@ -352,11 +336,17 @@ class MainWindow(QMainWindow):
         if self.workspace is not None:
             self.workspace.show_notes(book)
 
-    def export_picture(self) -> None:
-        """Ask for a file and its options, and write the picture."""
+    def _picture(self, what: str) -> None:
+        """Export or copy a picture of what the window shows."""
+        if self.workspace is None or not self.has_job:
+            return
+        from viewer.app.pictures import Pictures
 
-    def copy_picture(self) -> None:
-        """Copy what is on screen to the clipboard."""
+        pictures = Pictures(self, self.workspace, self.settings)
+        pictures.said.connect(self.status.tell)
+        pictures.failed.connect(partial(self.say, "error"))
+        run = pictures.export if what == "export" else pictures.copy
+        run(job_title(self._paths), self.notes.book.notes)
 
     # -- appearance ----------------------------------------------------------------------------------------------------
 
@@ -375,16 +365,18 @@ class MainWindow(QMainWindow):
         if self.workspace is not None:
             self.workspace.set_theme(theme)
 
-    def docks_reset(self) -> None:
-        """Put all panels where they were at first."""
-        self.docks.reset()
+    def _place_window(self) -> None:
+        """As it was last time; at first as large as is useful, the whole of a small screen."""
+        if self.restoreGeometry(QByteArray(unpack_bytes(self.settings.geometry))):
+            return
+        free = self.screen().availableGeometry()
+        self.resize(min(DEFAULT_SIZE[0], free.width()), min(DEFAULT_SIZE[1], free.height()))
+        if free.width() < DEFAULT_SIZE[0] or free.height() < DEFAULT_SIZE[1]:
+            self.setWindowState(Qt.WindowState.WindowMaximized)
 
     def say(self, severity: str, text: str) -> None:
         """Show one sentence above the timeline."""
         self.messages.show_message(Message(severity, text))
-
-    def _hovered(self, text: str) -> None:
-        self.hover_label.setText(text.replace("\n", " · "))
 
     def _selected(self, selection: Selection) -> None:
         self._update_actions()
@@ -404,15 +396,6 @@ class MainWindow(QMainWindow):
         groups = len(self.workspace.session.groups)
         count = f" · {groups} ranks" if groups > 1 else ""
         self.setWindowTitle(f"{job_title(self._paths)}{count} – Rankscope".replace("[*]", "[*][*]"))
-
-    def _fill_recent(self) -> None:
-        self.recent_menu.clear()
-        for paths in self.settings.recent:
-            action = self.recent_menu.addAction(job_title(paths).replace("&", "&&"))
-            action.setToolTip("\n".join(paths[:20]))
-            action.triggered.connect(lambda _=False, p=paths: self.open_recent(p))
-        if not self.settings.recent:
-            self.recent_menu.addAction("Nothing yet").setEnabled(False)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 

@@ -110,7 +110,6 @@ class ProgressView(QFrame):
 
     def set_expanded(self, expanded: bool) -> None:
         """Show or hide the list of files."""
-        self._scroll.setVisible(expanded)
         self._toggle.setIcon(icon("less" if expanded else "more", self._theme["text"]))
         if self._toggle.isChecked() != expanded:
             self._toggle.setChecked(expanded)
@@ -123,6 +122,11 @@ class ProgressView(QFrame):
 
     def say(self, text: str) -> None:
         """Replace the figures by a sentence (what happens before and after the reading)."""
+        self._text.setText(text)
+
+    def wait_for(self, text: str) -> None:
+        """Show a sentence and a bar that only says that something goes on."""
+        self._bar.setRange(0, 0)
         self._text.setText(text)
 
     def update_view(self, view: Overview) -> None:
@@ -172,6 +176,7 @@ class ProgressView(QFrame):
             self._fit()
 
     def _fit(self) -> None:
+        self._scroll.setVisible(self.expanded and bool(self._rows))
         self._scroll.setFixedHeight(min(self._grid.sizeHint().height() + 2, MAX_LIST_HEIGHT))
 
 

@@ -29,6 +29,7 @@ class Settings:
         theme: one of :data:`viewer.app.themes.CHOICES`.
         recent: jobs opened lately, newest first; each is the list of paths as the user named them.
         last_folder: where the file dialog starts.
+        picture: what was chosen in the export dialog last time.
         geometry, layout: Qt's opaque bytes of the window and its docks (base64), "" for none.
     """
 
@@ -37,6 +38,7 @@ class Settings:
     last_folder: str = ""
     geometry: str = ""
     layout: str = ""
+    picture: dict[str, object] = field(default_factory=dict)
 
     def remember(self, paths: list[str]) -> None:
         """Put a job at the head of the recent ones."""
@@ -120,6 +122,8 @@ def _checked(data: dict[str, Any]) -> Settings:
         settings.recent = [r for r in recent if isinstance(r, list) and r and all(isinstance(p, str) and p for p in r)][
             :MAX_RECENT
         ]
+    if isinstance(data.get("picture"), dict):
+        settings.picture = data["picture"]
     for name in ("last_folder", "geometry", "layout"):
         if isinstance(data.get(name), str):
             setattr(settings, name, data[name])

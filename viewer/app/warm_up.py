@@ -29,12 +29,18 @@ class WarmUp(QObject):
         super().__init__(parent)
         self._stop = threading.Event()
         self._is_ready = False
+        self._is_done = False
         self._thread: threading.Thread | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether :attr:`ready` was emitted."""
         return self._is_ready
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything is loaded, so that no opening has to compile."""
+        return self._is_done
 
     def start(self) -> None:
         """Begin; a second call does nothing."""
@@ -66,6 +72,7 @@ class WarmUp(QObject):
             warm_engine()
         except Exception:
             log.exception("warming up the engine failed")
+        self._is_done = True
         log.info("engine ready after %.2f s", time.monotonic() - begin)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_a_dropped_folder_opens_as_one_job(qtbot: QtBot, windows: Windows, job_f
     assert window.docks["attribution"].isVisibleTo(window)
     assert texts(window) == []
     assert not window.progress.isVisible()
-    qtbot.waitUntil(lambda: window.window_label.text().startswith("Window "))
+    qtbot.waitUntil(lambda: window.status.window.text().startswith("Window "))
 
 
 def test_several_dropped_files_and_a_bad_one(qtbot: QtBot, windows: Windows, job_folder: Path, tmp_path: Path) -> None:
@@ -170,8 +171,8 @@ def test_recent_jobs(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
     window.open_paths([job_folder])
     opened(qtbot, window, 2)
     assert SettingsFile().load().recent == [[str(job_folder)]]
-    window._fill_recent()
-    assert [a.text() for a in window.recent_menu.actions()] == ["a job é"]
+    window.menus.fill_recent()
+    assert [a.text() for a in window.menus.recent.actions()] == ["a job é"]
     window.close_job()
     assert window.stack.currentWidget() is window.start_page
     assert not window.actions_["export"].isEnabled()
@@ -364,3 +365,51 @@ def test_a_file_that_needs_a_display_says_so(job_folder: Path) -> None:
     )
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
+
+
+def test_a_picture_of_the_view_is_copied(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
+    window = windows()
+    window.actions_["copy"].trigger()
+    window.open_paths([job_folder])
+    opened(qtbot, window, 2)
+    QApplication.clipboard().clear()
+    window.actions_["copy"].trigger()
+    qtbot.waitUntil(lambda: not QApplication.clipboard().image().isNull(), timeout=PATIENCE)
+    assert window.statusBar().currentMessage().startswith("Copied the picture")
+    QApplication.clipboard().clear()
+
+
+def test_the_export_dialog_saves_and_its_choices_are_kept(
+    qtbot: QtBot, windows: Windows, job_folder: Path, tmp_path: Path
+) -> None:
+    from viewer.panels.export_dialog import ExportDialog
+
+    window = windows("dark")
+    window.open_paths([job_folder])
+    opened(qtbot, window, 2)
+    window.actions_["export"].trigger()
+    (dialog,) = window.findChildren(ExportDialog)
+    choices = dialog.choices()
+    assert (choices.title, choices.theme) == ("a job é", "dark")
+    dialog.set_choices(replace(choices, format="svg", legend=False))
+    target = tmp_path / "out.svg"
+    with qtbot.waitSignal(dialog.saved, timeout=PATIENCE):
+        dialog.save_to(target)
+    assert target.read_text().startswith("<?xml")
+    assert window.statusBar().currentMessage() == f"Saved {target}"
+    dialog.close()
+    assert window.settings.picture["format"] == "svg"
+    assert window.settings.picture["legend"] is False
+    assert "title" not in window.settings.picture
+
+
+def test_a_job_without_events_opens_and_says_so(qtbot: QtBot, windows: Windows, tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
+    window = windows()
+    window.open_paths([tmp_path / "none.json"])
+    opened(qtbot, window, 1)
+    qtbot.waitUntil(lambda: len(texts(window)) == 1, timeout=PATIENCE)
+    assert texts(window)[0].startswith("Nothing to show")
+    for action in ("add_note", "fit", "fit_selection", "zoom_in", "export"):
+        window.actions_[action].trigger()
+    assert any("nothing to make a picture of" in t for t in texts(window))
