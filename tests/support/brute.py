@@ -17,7 +17,9 @@ from typing import Any
 
 GPU = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 CALLS = {"cuda_runtime", "cuda_driver", "runtime", "privateuse1_runtime", "privateuse1_driver"}
-_CALL_NAME = re.compile(r"^(cuda|cu|hip)(launch|graphlaunch|memcpy|memset|modulelaunch|extlaunch|extmodulelaunch)", re.I)
+_CALL_NAME = re.compile(
+    r"^(cuda|cu|hip)(launch|graphlaunch|memcpy|memset|modulelaunch|extlaunch|extmodulelaunch)", re.I
+)
 
 Json = dict[str, Any]
 
@@ -89,7 +91,7 @@ def figures(work: list[Json], window: tuple[int, int] | None = None) -> Json | N
         out["comm_exposed_ns"] += length * (comm and not compute)
         out["memory_exposed_ns"] += length * (memory and not comm and not compute)
         out["busy_ns"] += length * (comm or compute or memory)
-        for i, n in enumerate(change[t] if t in change else (0, 0, 0)):
+        for i, n in enumerate(change.get(t, (0, 0, 0))):
             open_[i] += n
         before = t
     return out | {"gpu_events": count, "span_ns": hi - lo, "idle_ns": hi - lo - out["busy_ns"]}
