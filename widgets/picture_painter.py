@@ -42,9 +42,19 @@ _PREFERRED: Final = ("DejaVu Sans", "Noto Sans", "Liberation Sans", "Segoe UI", 
 
 @lru_cache(maxsize=1)
 def font_family() -> str:
-    """The family that pictures are set in, the same one everywhere if it is there; "" when Qt finds no font at all."""
+    """The family that pictures are set in, the same one everywhere if it is there; "" when no font can draw letters.
+
+    Qt names families such as "Monospace" even where there is no font file: those draw empty boxes.
+    """
     families = QFontDatabase.families()
-    return next((f for f in _PREFERRED if f in families), families[0] if families else "")
+    wanted = [f for f in _PREFERRED if f in families]
+    return next((f for f in (*wanted, *families) if _draws_letters(f)), "")
+
+
+def _draws_letters(family: str) -> bool:
+    # The boxes that stand in for a missing font are all alike, and asking them for more crashes Qt.
+    metrics = QFontMetricsF(QFont(family))
+    return metrics.tightBoundingRect(".").height() < metrics.tightBoundingRect("W").height()
 
 
 def measure(text: str, font: Font) -> float:

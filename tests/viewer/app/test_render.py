@@ -10,9 +10,8 @@ import pytest
 from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 
-import widgets.picture_painter
 from tests.picture_job import HOSTILE, NCCL, US, job
-from viewer.app.render import job_title, render_file, window_of
+from viewer.app.render import NO_FONT, job_title, render_file, window_of
 from viewer.base.errors import UsageError
 from viewer.base.selection import SliceRef, TimeRange
 from viewer.store.session import Session
@@ -102,31 +101,39 @@ def test_a_selection_outside_the_window_is_told(qtbot: QtBot, tmp_path: Path) ->
     assert any("the selection lies outside this window" in t for t in svg_texts(path))
 
 
-def test_a_machine_without_fonts_is_told_what_to_install(
-    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(widgets.picture_painter, "font_family", lambda: "")
-    with pytest.raises(UsageError, match=r"Qt finds no font on this machine.*fonts-dejavu-core"):
-        render_file(job(1), tmp_path / "a.png")
-
-
-def test_no_display_and_no_application_are_needed(tmp_path: Path) -> None:
+def render_elsewhere(output: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Render in a process of its own, without display and application."""
     code = (
         "import sys; from pathlib import Path; from tests.picture_job import job; "
-        "from viewer.app.render import render_file; "
-        "render_file(job(1), Path(sys.argv[1]), size=(640, 360))"
+        "from viewer.app.render import render_file; from viewer.base.errors import UsageError\n"
+        "try: render_file(job(1), Path(sys.argv[1]), size=(640, 360))\n"
+        "except UsageError as error: sys.exit(str(error))"
     )
-    root = Path(__file__).resolve().parents[3]
     env = {k: v for k, v in os.environ.items() if k not in {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "a.png")],
-        cwd=root,
-        env=env,
+    return subprocess.run(
+        [sys.executable, "-c", code, str(output)],
+        cwd=Path(__file__).resolve().parents[3],
+        env=env | environment,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
+
+
+def test_a_machine_without_fonts_is_told_what_to_install(tmp_path: Path) -> None:
+    empty = tmp_path / "fonts"
+    empty.mkdir()
+    settings = tmp_path / "fonts.conf"
+    settings.write_text(f"<fontconfig><dir>{empty}</dir><cachedir>{empty}</cachedir></fontconfig>")
+    done = render_elsewhere(tmp_path / "a.png", FONTCONFIG_FILE=str(settings))
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith(NO_FONT)
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_no_display_and_no_application_are_needed(tmp_path: Path) -> None:
+    done = render_elsewhere(tmp_path / "a.png")
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(tmp_path / "a.png")).width() == 640
 
