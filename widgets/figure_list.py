@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QGridLayout, QWidget
 
 from viewer.base.frames import Figure
 from viewer.base.theme import Theme
-from widgets.theming import color, set_tip
+from widgets.theming import color, set_shown, set_tip
 from widgets.wrap_label import WrapLabel
 
 LINK_LINES, VALUE_LINES = 2, 12
@@ -123,6 +123,8 @@ class FigureList(QWidget):
 
     def set_show_how(self, on: bool) -> None:
         """Show every explanation, or only those opened one by one."""
+        if on == self._show_all:
+            return
         self._show_all = on
         for row in self._rows[: self._used]:
             self.refresh_how(row)
@@ -136,15 +138,15 @@ class FigureList(QWidget):
                 self._fill(row, figures[i])
             elif i < self._used:
                 for widget in row.widgets():
-                    widget.hide()
+                    set_shown(widget, False)
                 row.figure = None
         self._used = len(figures)
 
     def refresh_how(self, row: _Row) -> None:
         """Show or hide one explanation by its button and the list's switch."""
         known = row.figure is not None and bool(row.figure.how)
-        row.how.setVisible(known and (self._show_all or row.button.isChecked()))
-        row.button.setVisible(known and not self._show_all)
+        set_shown(row.how, known and (self._show_all or row.button.isChecked()))
+        set_shown(row.button, known and not self._show_all)
 
     def _add_row(self) -> None:
         row = _Row(self)
@@ -176,8 +178,8 @@ class FigureList(QWidget):
         row.button.setAccessibleName(f"How {figure.label} was computed")
         set_tip(row.button, figure.how)
         self._tint(row)
-        row.label.show()
-        row.value.show()
+        set_shown(row.label, True)
+        set_shown(row.value, True)
         self.refresh_how(row)
 
     def _tint(self, row: _Row) -> None:

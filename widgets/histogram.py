@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
@@ -37,6 +37,10 @@ class Histogram(QWidget):
         self._left: Any = None
         self._bars: Any = None
         self._marker: Any = None
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(0)
+        self._later.timeout.connect(self._load)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -73,6 +77,11 @@ class Histogram(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         """Prepare for being shown."""
         super().showEvent(event)
+        if self._plot is None:
+            # The figures around it are painted first: loading pyqtgraph takes a third of a second.
+            self._later.start()
+
+    def _load(self) -> None:
         if self._plot is None:
             self._build()
             self._draw()

@@ -74,6 +74,12 @@ def set_tip(widget: QWidget, text: str) -> None:
         widget.setToolTip(tip)
 
 
+def set_shown(widget: QWidget, shown: bool) -> None:
+    """Show or hide a widget; one that is as it should be is not touched (each call costs a layout)."""
+    if widget.isHidden() == shown:
+        widget.setVisible(shown)
+
+
 def fill_idle(painter: QPainter, theme: Theme, rect: QRectF) -> None:
     """Paint idle time: hatched, so that it is no class even without colours."""
     painter.fillRect(rect, color(theme, "gap"))

@@ -80,6 +80,11 @@ class WrapLabel(QWidget):
             return self._laid[1]
         lines: list[str] = []
         metrics = QFontMetricsF(self.font())
+        if "\n" not in self._text and metrics.horizontalAdvance(self._text) <= width:
+            self._laid = (width, [self._text])
+            if self._max_lines:
+                set_tip(self, "")
+            return self._laid[1]
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         cut = False

@@ -23,11 +23,17 @@ def histogram(qtbot: QtBot) -> Histogram:
     return widget
 
 
-def test_nothing_is_built_before_it_is_shown(histogram: Histogram) -> None:
+def show(histogram: Histogram, qtbot: QtBot) -> None:
+    histogram.show()
+    qtbot.waitUntil(lambda: histogram.loaded, timeout=60_000)
+
+
+def test_nothing_is_built_before_it_is_shown(histogram: Histogram, qtbot: QtBot) -> None:
     histogram.set_frame(NARROW)
     assert not histogram.loaded
+    assert not histogram.loaded
     histogram.show()
-    assert histogram.loaded
+    qtbot.waitUntil(lambda: histogram.loaded, timeout=60_000)
 
 
 def test_importing_the_widget_does_not_import_pyqtgraph() -> None:
@@ -35,9 +41,9 @@ def test_importing_the_widget_does_not_import_pyqtgraph() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_bars_marker_and_unit_of_a_narrow_range(histogram: Histogram) -> None:
+def test_bars_marker_and_unit_of_a_narrow_range(histogram: Histogram, qtbot: QtBot) -> None:
     histogram.set_frame(NARROW)
-    histogram.show()
+    show(histogram, qtbot)
     assert list(histogram._bars.opts["height"]) == [1, 2, 0, 4, 1]
     assert list(histogram._bars.opts["x0"]) == [10, 12, 14, 16, 18]
     assert histogram._marker.value() == 12.0
@@ -45,9 +51,9 @@ def test_bars_marker_and_unit_of_a_narrow_range(histogram: Histogram) -> None:
     assert histogram._bottom.labelText == "duration (us)"
 
 
-def test_a_wide_range_has_a_logarithmic_axis_with_plain_numbers(histogram: Histogram) -> None:
+def test_a_wide_range_has_a_logarithmic_axis_with_plain_numbers(histogram: Histogram, qtbot: QtBot) -> None:
     histogram.set_frame(WIDE)
-    histogram.show()
+    show(histogram, qtbot)
     assert is_wide(WIDE)
     assert not is_wide(NARROW)
     assert histogram._marker.value() == pytest.approx(np.log10(40))
@@ -56,8 +62,8 @@ def test_a_wide_range_has_a_logarithmic_axis_with_plain_numbers(histogram: Histo
     assert axis.tickStrings([0.0, 1.0, 3.0], 1.0, 1.0) == ["1", "10", "1000"]
 
 
-def test_without_a_marker_none_is_shown(histogram: Histogram) -> None:
-    histogram.show()
+def test_without_a_marker_none_is_shown(histogram: Histogram, qtbot: QtBot) -> None:
+    show(histogram, qtbot)
     histogram.set_frame(HistogramFrame(NARROW.edges, NARROW.counts, "us"))
     assert not histogram._marker.isVisible()
 
@@ -67,8 +73,8 @@ def test_the_accessible_name_sums_it_up(histogram: Histogram) -> None:
     assert histogram.accessibleName() == "Histogram of 8 values from 10 to 20 us, the selected one at 12 us"
 
 
-def test_themes_change_in_place(histogram: Histogram) -> None:
+def test_themes_change_in_place(histogram: Histogram, qtbot: QtBot) -> None:
     histogram.set_frame(NARROW)
-    histogram.show()
+    show(histogram, qtbot)
     histogram.set_theme(theme("dark"))
     assert histogram._bars.opts["brush"].name() == theme("dark")["muted"]

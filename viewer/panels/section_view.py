@@ -24,7 +24,7 @@ from widgets.figure_list import FigureList
 from widgets.histogram import Histogram
 from widgets.marks import ClassChip, Veil
 from widgets.table import DataTable
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import color, palette_of, set_shown, set_tip
 from widgets.wrap_label import WrapLabel
 
 VEIL_DELAY_MS = 150
@@ -68,6 +68,7 @@ class SectionBox(QWidget):
         layout.addWidget(self.header)
         layout.addWidget(self.body)
         self._line = line
+        self._tint_line()
         self.bar: StackedBar | None = None
         self.figures: FigureList | None = None
         self.histogram: Histogram | None = None
@@ -91,16 +92,19 @@ class SectionBox(QWidget):
                 part.set_theme(theme)
         if self.note is not None:
             self.note.set_color(color(theme, "muted"))
-        palette = palette_of(theme)
-        palette.setColor(palette.ColorRole.WindowText, color(theme, "line"))
+        self._tint_line()
+
+    def _tint_line(self) -> None:
+        palette = palette_of(self._theme)
+        palette.setColor(palette.ColorRole.WindowText, color(self._theme, "line"))
         self._line.setPalette(palette)
 
     def set_section(self, section: Section, *, open_: bool, show_how: bool) -> None:
         """Show another section."""
         self._section = section
         self.header.setText(section.title)
-        self.header.setVisible(bool(section.title))
-        self._line.setVisible(bool(section.title))
+        set_shown(self.header, bool(section.title))
+        set_shown(self._line, bool(section.title))
         self.header.setAccessibleName(f"Section {section.title}")
         self._set_open(open_)
         self._set_bar(section)
@@ -109,7 +113,6 @@ class SectionBox(QWidget):
         self._set_actions(section)
         self._set_table(section)
         self._set_note(section)
-        self.set_theme(self._theme)
 
     def set_show_how(self, on: bool) -> None:
         """Show every explanation, or only those opened one by one."""
@@ -123,7 +126,7 @@ class SectionBox(QWidget):
     def _set_open(self, open_: bool) -> None:
         self._open = open_
         self.header.setArrowType(Qt.ArrowType.DownArrow if open_ else Qt.ArrowType.RightArrow)
-        self.body.setVisible(open_)
+        set_shown(self.body, open_)
 
     def _place(self, slot: int, widget: QWidget) -> None:
         """Insert a new control so that the order stays bar, figures, histogram, actions, table, note."""
@@ -135,30 +138,33 @@ class SectionBox(QWidget):
         if section.bar is not None:
             if self.bar is None:
                 self.bar = StackedBar(self.body)
+                self.bar.set_theme(self._theme)
                 self._place(0, self.bar)
             self.bar.set_frame(section.bar)
         if self.bar is not None:
-            self.bar.setVisible(section.bar is not None)
+            set_shown(self.bar, section.bar is not None)
 
     def _set_figures(self, section: Section, show_how: bool) -> None:
         if section.figures:
             if self.figures is None:
                 self.figures = FigureList(self.body)
+                self.figures.set_theme(self._theme)
                 self.figures.jump_requested.connect(self.jump_requested)
                 self._place(1, self.figures)
             self.figures.set_show_how(show_how)
             self.figures.set_figures(section.figures)
         if self.figures is not None:
-            self.figures.setVisible(bool(section.figures))
+            set_shown(self.figures, bool(section.figures))
 
     def _set_histogram(self, section: Section) -> None:
         if section.histogram is not None:
             if self.histogram is None:
                 self.histogram = Histogram(self.body)
+                self.histogram.set_theme(self._theme)
                 self._place(2, self.histogram)
             self.histogram.set_frame(section.histogram)
         if self.histogram is not None:
-            self.histogram.setVisible(section.histogram is not None)
+            set_shown(self.histogram, section.histogram is not None)
 
     def _set_actions(self, section: Section) -> None:
         if section.actions and self._actions is None:
@@ -179,13 +185,13 @@ class SectionBox(QWidget):
             self.buttons.append(button)
         for i, button in enumerate(self.buttons):
             shown = i < len(section.actions)
-            button.setVisible(shown)
+            set_shown(button, shown)
             if shown:
                 text, target = section.actions[i]
                 button.setText(text.replace("&", "&&"))
                 button.setAccessibleName(text)
                 button.setEnabled(target is not None)
-        self._actions.setVisible(bool(section.actions))
+        set_shown(self._actions, bool(section.actions))
 
     def _act(self, number: int) -> None:
         self.jump_requested.emit(self._section.actions[number][1])
@@ -194,20 +200,22 @@ class SectionBox(QWidget):
         if section.table is not None:
             if self.table is None:
                 self.table = DataTable(self.body)
+                self.table.set_theme(self._theme)
                 self.table.jump_requested.connect(self.jump_requested)
                 self._place(4, self.table)
             self.table.set_frame(section.table)
         if self.table is not None:
-            self.table.setVisible(section.table is not None)
+            set_shown(self.table, section.table is not None)
 
     def _set_note(self, section: Section) -> None:
         if section.note:
             if self.note is None:
                 self.note = WrapLabel(self.body)
+                self.note.set_color(color(self._theme, "muted"))
                 self._place(5, self.note)
             self.note.set_text(section.note)
         if self.note is not None:
-            self.note.setVisible(bool(section.note))
+            set_shown(self.note, bool(section.note))
 
 
 class SectionView(QWidget):
@@ -325,9 +333,7 @@ class SectionView(QWidget):
             if i < len(frame.sections):
                 section = frame.sections[i]
                 box.set_section(section, open_=section.title not in self._folded, show_how=self.how_button.isChecked())
-                box.show()
-            else:
-                box.hide()
+            set_shown(box, i < len(frame.sections))
         layout = self._content.layout()
         assert layout is not None
         layout.activate()
