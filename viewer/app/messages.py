@@ -20,9 +20,8 @@ def ending_messages(ending: Ending) -> list[Message]:
         for item in ending.session.inputs:
             out += [_finding(f, item.path.name) for f in item.trace.meta.findings if f.severity != "info"]
         out += [_finding(f) for f in ending.session.findings if f.severity != "info"]
-        if all(item.trace.meta.events == 0 for item in ending.session.inputs):
-            out.append(Message("info", "Nothing to show: no file of the job holds an event with a time."))
-        elif all(item.trace.meta.gpu_first_ns is None for item in ending.session.inputs):
+        inputs = ending.session.inputs
+        if all(i.trace.meta.gpu_first_ns is None for i in inputs) and any(i.trace.meta.events for i in inputs):
             out.append(Message("info", "No file of the job holds GPU work: its GPU figures do not exist."))
     if ending.skipped:
         out.append(Message("info", _skipped(ending.skipped)))
