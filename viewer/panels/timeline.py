@@ -243,6 +243,7 @@ class TimelinePanel(QWidget):
         palette.setColor(QPalette.ColorRole.WindowText, QColor(theme["muted"]))
         for label in (self.base_label, self.extent_label):
             label.setPalette(palette)
+            label.setAutoFillBackground(True)
         self._lanes.set_theme(theme)
 
     def _session_changed(self, session: Session) -> None:
