@@ -87,7 +87,7 @@ ACTIONS: Final = (
     ),
     ActionSpec("zoom_in", "&View", "Zoom &In", ("Ctrl++", "Ctrl+="), "", "", "job"),
     ActionSpec("zoom_out", "&View", "Zoom &Out", ("Ctrl+-",), "", "", "job"),
-    ActionSpec("theme_system", "&View/&Theme", "As the &Desktop", choice_of="theme"),
+    ActionSpec("theme_system", "&View/&Theme", "&As the Desktop", choice_of="theme"),
     ActionSpec("theme_light", "&View/&Theme", "&Light", choice_of="theme"),
     ActionSpec("theme_dark", "&View/&Theme", "&Dark", choice_of="theme"),
     ActionSpec("reset_layout", "&View", "&Reset Panels", (), "", "Put all panels where they were at first"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from viewer.app.console import complain, say
-from viewer.app.options import JobOptions, RenderOptions
+from viewer.app.options import JobOptions
 from viewer.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from viewer.store.session import Session
 
 DEMO_VERSION: Final = 1
 PICTURE: Final = "rankscope-demo.png"
@@ -64,17 +68,47 @@ def demo(out: Path | None) -> int:
     except OSError as error:
         raise UsageError(f"{target} cannot be made: {error.strerror or error}.") from None
     make_demo(folder)
-    from viewer.app.analyze import analyze
-    from viewer.app.render_command import render_command
-
-    picture, report = target / PICTURE, target / REPORT
-    status = render_command([folder], JobOptions(), demo_picture(picture))
-    status = status or analyze([folder], JobOptions(), str(report), None)
-    if status == 0:
-        say(f"{picture}\n{report}")
-    return status
+    return _write_results(folder, target / PICTURE, target / REPORT)
 
 
-def demo_picture(output: Path) -> RenderOptions:
-    """The picture of the demo job: its two faults, named."""
-    return RenderOptions(output)
+def _write_results(folder: Path, picture: Path, report_file: Path) -> int:
+    """The annotated picture and the report of the demo job."""
+    from viewer.app.analyze import open_job, write_file
+    from viewer.app.render import render_file
+    from viewer.exporters.report import encode_report, report
+
+    result = open_job([folder], JobOptions())
+    if not result.session.inputs:
+        return 2
+    render_file(result.session, picture, size=(1600, 1000), scale=2, notes=demo_notes(result.session, folder))
+    write_file(report_file, encode_report(report(result.session, result.failures, result.skipped)))
+    say(f"{picture}\n{report_file}")
+    return 0
+
+
+def demo_notes(session: Session, folder: Path) -> tuple[str, ...]:
+    """The two things that are wrong with the demo job, as ``--note`` texts at their place; () without its truth."""
+    from viewer.base.ids import LaneKind
+    from viewer.views.lane_tree import build_tree
+
+    try:
+        faults = json.loads(folder.with_name(f"{folder.name}.truth.json").read_bytes())["faults"]
+        late, slow = faults["late_data"], faults["slow_rank"]
+    except (OSError, ValueError, KeyError):
+        return ()
+    lanes = {
+        (rank.rank, lane.kind): lane.key
+        for rank, group in zip(session.groups, build_tree(session), strict=True)
+        for lane in reversed(group.lanes)
+    }
+    origin, extent = session.origin_ns(), session.extent()
+    thread, stream = lanes.get((late["rank"], LaneKind.THREAD)), lanes.get((slow["rank"], LaneKind.STREAM))
+    if extent is None or thread is None or stream is None:
+        return ()
+    middle = (late["start_ns"] + late["end_ns"]) // 2 - origin
+    percent = slow["compute_permille"] / 10 - 100
+    early = extent.start_ns + extent.length_ns // 4 - origin
+    return (
+        f"{middle}ns@{thread}:rank {late['rank']} waits for data, and all others wait for it",
+        f"{early}ns@{stream}:rank {slow['rank']} computes {percent:.0f} % slower",
+    )

@@ -18,6 +18,7 @@ class Status:
         self.hovered, self.busy, self.window = QLabel(), QLabel(), QLabel()
         for label in (self.hovered, self.busy, self.window):
             label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setContentsMargins(6, 0, 6, 0)
         self.hovered.setMinimumWidth(1)  # a long kernel name must not widen the window
         bar.addWidget(self.hovered, 1)
         bar.addPermanentWidget(self.busy)
