@@ -161,7 +161,7 @@ _REJECTED: Final = {
     "not-an-object": "entries of the event list that are no objects",
     "no-phase": "events that do not say what they are (no ph)",
     "no-time": "events without a time",
-    "time-out-of-range": "events whose time does not fit 63 bits of nanoseconds",
+    "time-out-of-range": "events whose time is beyond 146 years",
     "unreadable": "events that are no JSON and could not be mended",
 }
 

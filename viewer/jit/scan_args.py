@@ -14,6 +14,7 @@ from viewer.jit.config import kernel
 from viewer.jit.scan_decimal import EXACT, parse_decimal, parse_integer_text
 from viewer.jit.scan_intern import intern_text, same_text
 from viewer.jit.scan_load import (
+    apart,
     backslashes,
     closers,
     count_bits,
@@ -38,6 +39,9 @@ from viewer.jit.scan_text import (
     skip_string,
     skip_value,
 )
+
+_parse_decimal, _parse_integer_text = apart(parse_decimal), apart(parse_integer_text)
+_intern_text, _skip_value = apart(intern_text), apart(skip_value)
 
 
 def word(text: str) -> np.uint64:
@@ -95,18 +99,18 @@ def read_id(p: int, end: int, strings: int) -> Any:
         q = skip_string(p + 1, end)
         if q >= end:
             return ABSENT, q + 1
-        value, found = parse_integer_text(p + 1, q)
+        value, found = _parse_integer_text(p + 1, q)
         if found:
             return value, q + 1
-        number = intern_text(p + 1, q - p - 1, strings)
+        number = _intern_text(p + 1, q - p - 1, strings)
         return (TEXT_ID | number if number >= 0 else ABSENT), q + 1
-    value, q, state, _ = parse_decimal(p, 0)
+    value, q, state, _ = _parse_decimal(p, 0)
     if state == EXACT and value < TEXT_ID and value > -TEXT_ID:
         return value, q
-    q = skip_value(p, end)
+    q = _skip_value(p, end)
     if c == OPEN_OBJECT or c == OPEN_ARRAY or c == 0x6E or q > end:  # null
         return ABSENT, q
-    number = intern_text(p, q - p, strings)
+    number = _intern_text(p, q - p, strings)
     return (TEXT_ID | number if number >= 0 else ABSENT), q
 
 
@@ -117,12 +121,15 @@ def read_number(p: int, end: int) -> Any:
         q = skip_string(p + 1, end)
         if q >= end:
             return ABSENT, q + 1
-        value, _ = parse_integer_text(p + 1, q)
+        value, _ = _parse_integer_text(p + 1, q)
         return value, q + 1
-    value, q, state, _ = parse_decimal(p, 0)
+    value, q, state, _ = _parse_decimal(p, 0)
     if state == EXACT:
         return value, q
-    return ABSENT, skip_value(p, end)
+    return ABSENT, _skip_value(p, end)
+
+
+_read_id, _read_number = apart(read_id), apart(read_number)
 
 
 @kernel
@@ -199,13 +206,13 @@ def read_links(p: int, end: int, strings: int) -> Any:
                 continue
             v = skip_space(v + 1, end)
             if which <= 2:
-                value, v = read_id(v, end, strings)
+                value, v = _read_id(v, end, strings)
                 if which == 1:
                     correlation = value
                 else:
                     external = value
             elif which <= 4:
-                value, v = read_number(v, end)
+                value, v = _read_number(v, end)
                 if which == 3:
                     device = value
                 else:
@@ -257,17 +264,17 @@ def read_collective(p: int, end: int, strings: int, texts: Any, sizes: Any, out:
             if load8(p) == QUOTE:
                 q = skip_string(p + 1, end)
                 if q < end:
-                    out[match, row] = intern_text(p + 1, q - p - 1, strings)
+                    out[match, row] = _intern_text(p + 1, q - p - 1, strings)
                 p = q + 1
             else:
-                q = skip_value(p, end)
+                q = _skip_value(p, end)
                 if q <= end and load8(p) != 0x6E:
-                    out[match, row] = intern_text(p, q - p, strings)
+                    out[match, row] = _intern_text(p, q - p, strings)
                 p = q
         elif match >= 0:
-            out[match, row], p = read_number(p, end)
+            out[match, row], p = _read_number(p, end)
         else:
-            p = skip_value(p, end)
+            p = _skip_value(p, end)
         key, size, p = next_member(p, end)
 
 
@@ -287,15 +294,15 @@ def read_label(p: int, end: int, strings: int) -> Any:
             if load8(p) == QUOTE:
                 q = skip_string(p + 1, end)
                 if q < end:
-                    number = intern_text(p + 1, q - p - 1, strings)
+                    number = _intern_text(p + 1, q - p - 1, strings)
                     if number >= 0:
                         value = TEXT_ID | number
                 p = q + 1
             else:
-                p = skip_value(p, end)
+                p = _skip_value(p, end)
         elif size == 10 and first == np.uint64(0x646E695F74726F73):  # sort_ind
-            value, p = read_number(p, end)
+            value, p = _read_number(p, end)
         else:
-            p = skip_value(p, end)
+            p = _skip_value(p, end)
         key, size, p = next_member(p, end)
     return value

@@ -18,7 +18,7 @@ from viewer.jit.config import kernel
 from viewer.jit.scan_args import next_member, read_collective, read_id, read_label, read_links
 from viewer.jit.scan_decimal import NO_NUMBER, ROUNDED, TOO_LARGE, parse_decimal
 from viewer.jit.scan_intern import intern_text, overflowed
-from viewer.jit.scan_load import load8, load64
+from viewer.jit.scan_load import apart, load8, load64
 from viewer.jit.scan_text import (
     BACKSLASH,
     CLOSE_ARRAY,
@@ -54,7 +54,13 @@ SLICES, MARKS, COLLECTIVES, POSITION, COUNTS = range(5)
 EMPTY, NO_OBJECT, NO_PHASE, NO_TIME, ROUNDED_TIME, NEGATIVE, FAR_TIME, READ = range(8)
 COUNTER_WORDS: Final = COUNTS + 16
 
+_FAR: Final = 1 << 62
 _16, _24, _32 = np.uint64(0xFFFF), np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
+
+
+_parse_decimal, _intern_text, _skip_value = apart(parse_decimal), apart(intern_text), apart(skip_value)
+_skip_container, _read_id, _read_links = apart(skip_container), apart(read_id), apart(read_links)
+_read_label, _read_collective = apart(read_label), apart(read_collective)
 
 
 def _key(text: str) -> np.uint64:
@@ -131,7 +137,7 @@ def _read_second_id(p: int, end: int, strings: int) -> Any:
     _, size, v = next_member(p + 1, end)
     if size < 0:
         return ABSENT
-    ident, v = read_id(v, end, strings)
+    ident, v = _read_id(v, end, strings)
     return ident
 
 
@@ -140,13 +146,13 @@ def _read_time(p: int, end: int) -> Any:
     """Microseconds, also as text, to ns: (value, address behind it, state, form)."""
     if load8(p) == QUOTE:
         q = skip_string(p + 1, end)
-        value, r, state, form = parse_decimal(p + 1, 3)
+        value, r, state, form = _parse_decimal(p + 1, 3)
         if r != q:
             return ABSENT, q + 1, NO_NUMBER, 0
         return value, q + 1, state, form
-    value, q, state, form = parse_decimal(p, 3)
+    value, q, state, form = _parse_decimal(p, 3)
     if state == NO_NUMBER:
-        q = skip_value(p, end)
+        q = _skip_value(p, end)
     return value, q, state, form
 
 
@@ -158,11 +164,11 @@ def _read_text(p: int, end: int, strings: int) -> Any:
         q = skip_string(p + 1, end)
         if q >= end:
             return -1, q + 1
-        return intern_text(p + 1, q - p - 1, strings), q + 1
-    q = skip_value(p, end)
-    if c == 0x6E or q > end:  # null
+        return _intern_text(p + 1, q - p - 1, strings), q + 1
+    q = _skip_value(p, end)
+    if c == 0x6E or c == OPEN_OBJECT or c == OPEN_ARRAY or q > end:  # 0x6E: null
         return -1, q
-    return intern_text(p, q - p, strings), q
+    return _intern_text(p, q - p, strings), q
 
 
 @kernel
@@ -229,7 +235,7 @@ def scan_events(
             break
         offset = origin + (p - base)
         if c != OPEN_OBJECT:
-            q = skip_container(p, end) if c == OPEN_ARRAY else skip_value(p, end)
+            q = _skip_container(p, end) if c == OPEN_ARRAY else _skip_value(p, end)
             if q == p:
                 status = STUCK
                 break
@@ -308,7 +314,7 @@ def scan_events(
                 else:
                     cat = number
             elif which == _ID_PID or which == _ID_TID or which == _ID_ID:
-                number, p = read_id(p, end, strings)
+                number, p = _read_id(p, end, strings)
                 if which == _ID_PID:
                     pid = number
                 elif which == _ID_TID:
@@ -317,7 +323,7 @@ def scan_events(
                     ident = number
             elif which == _OBJECT_ARGS and load8(p) == OPEN_OBJECT:
                 args = p
-                p, correlation, external, device, stream, collective = read_links(p, end, strings)
+                p, correlation, external, device, stream, collective = _read_links(p, end, strings)
                 args_size = p - args
             elif which == _ESCAPED:
                 # An escaped letter may hide one of the keys above: leave such an event to the slow road.
@@ -335,7 +341,7 @@ def scan_events(
                     phase = load8(p + 1) if load8(p) == QUOTE and load8(p + 2) == QUOTE else 0
                 elif which == _OBJECT_ID2 and load8(p) == OPEN_OBJECT:
                     second = p
-                p = skip_value(p, end)
+                p = _skip_value(p, end)
             if p == v0:
                 stuck = True
                 break
@@ -357,7 +363,13 @@ def scan_events(
         if phase == 0:
             _count(counters, NO_PHASE, offset)
             continue
-        if ts_state == TOO_LARGE or dur_state == TOO_LARGE:
+        # Half of int64 on each side, so that an end (start + duration) or a difference never overflows.
+        if (
+            ts_state == TOO_LARGE
+            or dur_state == TOO_LARGE
+            or (ts != ABSENT and (ts >= _FAR or ts <= -_FAR))
+            or (dur != ABSENT and (dur >= _FAR or dur <= -_FAR))
+        ):
             _count(counters, FAR_TIME, offset)
             continue
         if ts == ABSENT and phase != _PHASE_M:
@@ -368,7 +380,7 @@ def scan_events(
         if phase == _PHASE_X and dur != ABSENT:
             if collective:
                 collectives[0, n_collectives] = n_slices
-                read_collective(args, end, strings, key_texts, key_sizes, collectives[1:], n_collectives)
+                _read_collective(args, end, strings, key_texts, key_sizes, collectives[1:], n_collectives)
                 if overflowed(strings):
                     counters[COUNTS + 2 * READ] -= 1
                     status = GROW
@@ -397,7 +409,7 @@ def scan_events(
         else:
             value = ABSENT
             if phase == _PHASE_M and args_size > 0:
-                value = read_label(args, end, strings)
+                value = _read_label(args, end, strings)
                 if overflowed(strings):
                     counters[COUNTS + 2 * READ] -= 1
                     status = GROW
@@ -464,7 +476,7 @@ def next_key(base: int, position: int, limit: int, out: NDArray[np.int64]) -> An
 @kernel
 def value_end(base: int, position: int, limit: int) -> Any:
     """Position behind the value at ``position``; more than ``limit`` when it has not all arrived."""
-    return skip_value(base + position, base + limit) - base
+    return _skip_value(base + position, base + limit) - base
 
 
 @kernel

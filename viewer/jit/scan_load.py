@@ -22,6 +22,48 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _V64 = ir.VectorType(_I8, 64)
 
 
+_plain_type: Any = types.unliteral
+
+
+def apart(function: Any) -> Any:
+    """``function`` (a kernel of scalar arguments) as a callee that is never inlined.
+
+    LLVM would copy every callee of the event loop to each place that calls it and optimise every copy: tens of seconds
+    of compilation at the first start for nothing.
+    """
+
+    def compiled(args: Any) -> Any:
+        types_of_args = tuple(map(_plain_type, args))
+        function.compile(types_of_args)
+        return function.overloads[types_of_args]
+
+    def call(args: Any) -> Any:
+        result = compiled(args)
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            context.active_code_library.add_linking_library(result.library)
+            callee = context.declare_function(builder.module, result.fndesc)
+            status, value = context.call_conv.call_function(
+                builder, callee, result.signature.return_type, result.signature.args, values, attrs=("noinline",)
+            )
+            with builder.if_then(status.is_error, likely=False):
+                context.call_conv.return_status_propagate(builder, status)
+            return value
+
+        return result.signature, generate
+
+    def two(typing_context: Any, a: Any, b: Any) -> Any:
+        return call((a, b))
+
+    def three(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        return call((a, b, c))
+
+    def seven(typing_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+        return call((a, b, c, d, e, f, g))
+
+    return intrinsic({2: two, 3: three, 7: seven}[function.py_func.__code__.co_argcount])
+
+
 def _loader(width: ir.Type, result: Any) -> Any:
     @intrinsic
     def load(typing_context: Any, address: Any) -> Any:

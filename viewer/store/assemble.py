@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from viewer.base.ids import ABSENT, TEXT_ID, LaneKind, Role
 from viewer.jit.lanes import number_keys
 from viewer.jit.layout import nest, pack
+from viewer.jit.ordering import bind_to_slices, group_stable, is_in_time_order
 from viewer.store.raw import RawTrace
 from viewer.store.rules import COLLECTIVE_METADATA, RuleTable
 
@@ -51,8 +52,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
     lane = rank_of[lane] if n else lane
     first, lane_kind = first[order], lane_kind[order]
 
-    # Time order per lane: longer first at equal starts, then file order (lexsort is stable).
-    by_time = np.lexsort((-s.dur_ns, s.start_ns, lane))
+    by_time, lane_begin = _time_order(lane, s.start_ns, s.dur_ns, len(lane_kind))
     lane_t, start_t = lane[by_time], s.start_ns[by_time]
     end_t = start_t + s.dur_ns[by_time]
     depth_t = np.zeros(n, np.int32)
@@ -61,8 +61,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
         lanes_of_kind = np.flatnonzero(lane_kind == k)
         if not len(lanes_of_kind):
             continue
-        a = int(np.searchsorted(lane_t, lanes_of_kind[0], "left"))
-        b = int(np.searchsorted(lane_t, lanes_of_kind[-1], "right"))
+        a, b = int(lane_begin[lanes_of_kind[0]]), int(lane_begin[lanes_of_kind[-1] + 1])
         if k in (LaneKind.STREAM, LaneKind.ASYNC):
             pack(lane_t[a:b], start_t[a:b], end_t[a:b], depth_t[a:b])
         else:
@@ -70,9 +69,11 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
             inside = parent_t[a:b] >= 0
             parent_t[a:b][inside] += a
 
-    levels = int(depth_t.max()) + 1 if n else 1
-    row_key = lane_t.astype(np.int64) * levels + depth_t
-    by_row = np.argsort(row_key, kind="stable")
+    # Rows are numbered by (lane, depth) without gaps: as many per lane as it has levels.
+    levels = np.zeros(len(lane_kind), np.int64)
+    np.maximum.at(levels, lane_t, depth_t + 1)
+    first_row = np.append(0, np.cumsum(levels))
+    by_row, row_begin = group_stable((first_row[lane_t] + depth_t).astype(np.int64), int(first_row[-1]))
     final = by_time[by_row]
     place = np.empty(n, np.int32)
     place[by_row] = np.arange(n, dtype=np.int32)
@@ -83,10 +84,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
     new_index = np.empty(n, np.int64)
     new_index[final] = np.arange(n, dtype=np.int64)
 
-    keys_present, begin = np.unique(row_key[by_row], return_index=True)
-    end = np.append(begin[1:], n).astype(np.int64)
-    row_lane = (keys_present // levels).astype(np.int32)
-    lane_ids = np.arange(len(lane_kind))
+    row_lane = np.repeat(np.arange(len(lane_kind), dtype=np.int32), levels)
     tables: Tables = {
         "slices": {
             "start_ns": s.start_ns[final],
@@ -102,9 +100,9 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
         },
         "rows": {
             "lane": row_lane,
-            "depth": (keys_present % levels).astype(np.int32),
-            "begin": begin.astype(np.int64),
-            "end": end if n else np.empty(0, np.int64),
+            "depth": (np.arange(len(row_lane)) - first_row[row_lane]).astype(np.int32),
+            "begin": row_begin[:-1],
+            "end": row_begin[1:],
         },
         "lanes": {
             "kind": lane_kind.astype(np.uint8),
@@ -123,16 +121,34 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
                 ],
                 np.int64,
             ),
-            "row_begin": np.searchsorted(row_lane, lane_ids, "left").astype(np.int64),
-            "row_end": np.searchsorted(row_lane, lane_ids, "right").astype(np.int64),
+            "row_begin": first_row[:-1],
+            "row_end": first_row[1:],
         },
         "strings": {"text": strings},
     }
     tables["collectives"] = _collectives(raw, new_index)
     tables["marks"] = _marks(raw)
     tables["counters"] = _counters(raw)
-    tables["flows"] = _flows(raw, lane, place, lane_t, start_t, end_t, parent_t)
+    tables["flows"] = _flows(raw, lane, place, lane_begin, start_t, end_t, parent_t)
     return tables
+
+
+def _time_order(
+    lane: NDArray[np.int32], start: NDArray[np.int64], dur: NDArray[np.int64], lanes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Slices by lane, then start, the longer first, then file order; and where each lane begins in that order."""
+    order, begin = group_stable(lane.astype(np.int64), lanes)
+    for number in range(lanes):
+        part = order[begin[number] : begin[number + 1]]
+        if not is_in_time_order(part, start, dur):
+            part[:] = part[np.lexsort((-dur[part], start[part]))]
+    return order, begin
+
+
+def _id_texts(values: NDArray[np.int64], strings: list[str]) -> list[str]:
+    distinct, inverse = np.unique(values, return_inverse=True)
+    texts: list[str] = np.array([_id_text(v, strings) for v in distinct], object)[inverse].tolist()
+    return texts
 
 
 def _id_text(value: int, strings: list[str]) -> str:
@@ -227,8 +243,8 @@ def _marks(raw: RawTrace) -> dict[str, Any]:
     return {
         "time_ns": m.time_ns[o],
         "phase": m.phase[o],
-        "lane_pid": [_id_text(v, raw.strings) for v in m.pid[o]],
-        "lane_tid": [_id_text(v, raw.strings) for v in m.tid[o]],
+        "lane_pid": _id_texts(m.pid[o], raw.strings),
+        "lane_tid": _id_texts(m.tid[o], raw.strings),
         "name": m.name[o],
         "cat": m.cat[o],
         "args_off": m.args_off[o],
@@ -243,7 +259,7 @@ def _counters(raw: RawTrace) -> dict[str, Any]:
     o = np.argsort(c.time_ns, kind="stable")
     return {
         "time_ns": c.time_ns[o],
-        "pid": [_id_text(v, raw.strings) for v in c.pid[o]],
+        "pid": _id_texts(c.pid[o], raw.strings),
         "name": c.name[o],
         "series": c.series[o],
         "value": c.value[o],
@@ -254,7 +270,7 @@ def _flows(
     raw: RawTrace,
     lane: NDArray[np.int32],
     place: NDArray[np.int32],
-    lane_t: NDArray[np.int32],
+    lane_begin: NDArray[np.int64],
     start_t: NDArray[np.int64],
     end_t: NDArray[np.int64],
     parent_t: NDArray[np.int64],
@@ -264,23 +280,20 @@ def _flows(
     if f is None:
         return {}
     s = raw.slices
-    lanes_of: dict[tuple[int, int], list[int]] = {}
-    pairs = np.stack([s.pid, s.tid, lane.astype(np.int64)], axis=1)
-    for p, t, number in np.unique(pairs, axis=0) if len(pairs) else ():
-        lanes_of.setdefault((int(p), int(t)), []).append(int(number))
-    bound = np.full(len(f.time_ns), ABSENT, np.int64)
-    ends = np.stack([f.pid, f.tid], axis=1)
-    for p, t in np.unique(ends, axis=0) if len(ends) else ():
-        here = np.flatnonzero((f.pid == p) & (f.tid == t))
-        for number in sorted(lanes_of.get((int(p), int(t)), ()), reverse=True):
-            a = int(np.searchsorted(lane_t, number, "left"))
-            b = int(np.searchsorted(lane_t, number, "right"))
-            at = a + np.searchsorted(start_t[a:b], f.time_ns[here], "right") - 1
-            for end_index, candidate in zip(here, at, strict=True):
-                j = int(candidate)
-                while j >= a and end_t[j] < f.time_ns[end_index]:
-                    j = int(parent_t[j]) if parent_t[j] >= 0 else -1
-                if j >= a:
-                    bound[end_index] = place[j]
+    triples = np.stack([s.pid, s.tid, lane.astype(np.int64)], axis=1)
+    distinct = triples[number_keys(triples, np.empty(len(lane), np.int32))]
+    pairs = np.concatenate([distinct[:, :2], np.stack([f.pid, f.tid], axis=1)])
+    track = np.empty(len(pairs), np.int32)
+    tracks = len(number_keys(pairs, track))
+    # The lowest lane first: GPU work is bound to before annotations on the same stream.
+    ascending = np.argsort(distinct[:, 2], kind="stable")
+    order, lanes_begin = group_stable(track[: len(distinct)][ascending].astype(np.int64), tracks)
+    lanes_of = distinct[ascending, 2][order]
+    bound = np.empty(len(f.time_ns), np.int64)
+    bind_to_slices(
+        f.time_ns, track[len(distinct) :], lanes_begin, lanes_of, lane_begin, start_t, end_t, parent_t, bound
+    )
+    target = np.full(len(bound), ABSENT, np.int64)
+    target[bound >= 0] = place[bound[bound >= 0]]
     o = np.argsort(f.time_ns, kind="stable")
-    return {"time_ns": f.time_ns[o], "phase": f.phase[o], "id": f.id[o], "cat": f.cat[o], "slice": bound[o]}
+    return {"time_ns": f.time_ns[o], "phase": f.phase[o], "id": f.id[o], "cat": f.cat[o], "slice": target[o]}

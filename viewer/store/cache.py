@@ -185,8 +185,8 @@ class Cache:
 
 
 def default_folder() -> Path:
-    """The user's cache directory; RANKSCOPE_CACHE overrides it."""
-    given = os.environ.get("RANKSCOPE_CACHE")
+    """The user's cache directory; RANKSCOPE_CACHE_DIR overrides it."""
+    given = os.environ.get("RANKSCOPE_CACHE_DIR")
     if given:
         return Path(given)
     import platformdirs

@@ -19,7 +19,7 @@ _BAD_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)', re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _EVENT_KEYS: Final = "ph|name|cat|pid|tid|ts|dur|args|id|id2|s|bp|tts|tdur|cname|bind_id|sf"
-_QUOTED_VALUE = re.compile(rf'("(?:name|cat)"\s*:\s*")(.*?)("\s*(?:,\s*"(?:{_EVENT_KEYS})"\s*:|\}}))', re.DOTALL)
+_QUOTED_VALUE = re.compile(rf'("(?:name|cat)"\s*:\s*")(.*?)("(?=\s*(?:,\s*"(?:{_EVENT_KEYS})"\s*:|\}})))', re.DOTALL)
 _ESCAPE_OR_QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
 
 
@@ -85,8 +85,11 @@ def decode_text(raw: bytes) -> tuple[str, bool]:
     try:
         value = json.loads(f'"{text}"', strict=False)
     except ValueError:
-        value = json.loads('"' + _BAD_ESCAPE.sub(lambda m: m[0] if m[1] else "\\\\", text) + '"', strict=False)
         mended = True
+        try:
+            value = json.loads('"' + _BAD_ESCAPE.sub(lambda m: m[0] if m[1] else "\\\\", text) + '"', strict=False)
+        except ValueError:
+            return text, True
     if _SURROGATE.search(value):
         return replace_surrogates(value), True
     return str(value), mended

@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.viewer.importers.texts import kernel, open_job, open_one, problem, write_json
+from viewer.base.errors import Cancelled
+from viewer.base.work import CancelToken, Progress
+from viewer.importers.json_trace import rank_in_name
+from viewer.importers.opening import JobOpener, discover
+from viewer.store.cache import Cache
+from viewer.store.session import Session
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("rank_2.json", 2),
+        ("rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz", 0),
+        ("sampled_rank-1.json.gz", 1),
+        ("xdit_sd35_rank0.json.gz", 0),
+        ("RANK12.json", 12),
+        ("node-b_4242.169.pt.trace.json", None),
+        ("megatron_kineto_3.json", None),
+        ("frank_3.json", None),
+        ("local_rank_1.json", None),
+        ("tp_rank_1_pp_rank_2.json", None),
+        ("rank_1_of_rank_2.json", None),
+        ("rank_1690000000003.json", None),
+        ("ranks.json", None),
+    ],
+)
+def test_rank_in_a_name(name: str, rank: int | None) -> None:
+    assert rank_in_name(Path(name)) == rank
+
+
+def test_head_and_tail_keys_make_the_meta(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(
+        '{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100", "numSms": 132}], "traceEvents": ['
+        + json.dumps(kernel())
+        + '], "distributedInfo": {"rank": 5, "world_size": 8, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg",'
+        '"pg_size": 2, "ranks": [4, 5]}], "nccl_version": "2.21"}, "with_stack": 1, "baseTimeNanoseconds": 1700}'
+    )
+    meta = open_one(tmp_path, path).meta
+    assert (meta.format, meta.rank, meta.rank_source, meta.world_size, meta.base_ns) == (
+        "kineto",
+        5,
+        "distributedInfo",
+        8,
+        1700,
+    )
+    assert meta.devices[0].name == "H100"
+    assert meta.devices[0].properties["numSms"] == 132
+    assert meta.groups[0].ranks == [4, 5]
+    assert meta.groups[0].ranks_complete
+    assert meta.facts["with_stack"] == 1
+    assert meta.facts["nccl_version"] == "2.21"
+    assert (meta.first_ns, meta.last_ns, meta.gpu_first_ns, meta.events) == (1000, 2000, 1000, 1)
+
+
+def test_a_job_is_ordered_by_rank_and_told_in_steps(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for rank in (2, 0, 1):
+        write_json(folder / f"x{rank}.json", [kernel()] * (3 - rank), distributedInfo={"rank": rank})
+    seen: list[list[int | None]] = []
+    progress: list[Progress] = []
+    opener = JobOpener([folder], cache=Cache(tmp_path / "cache"), workers=1)
+    result = opener.open(progress.append, opened=lambda s: seen.append([i.rank for i in s.inputs]))
+    assert seen == [[2], [1, 2], [0, 1, 2]]
+    assert [i.rank for i in result.session.inputs] == [0, 1, 2]
+    done = {p.path: p for p in progress if p.stage == "done"}
+    assert len(done) == 3
+    assert all(p.done_bytes == p.total_bytes > 0 for p in done.values())
+
+
+def test_given_ranks_win(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "rank_1.json", [kernel()])
+    result = open_job(tmp_path, path, given_ranks={"rank_1.json": 7})
+    assert (result.session.inputs[0].rank, result.session.inputs[0].rank_source) == (7, "given")
+
+
+def test_reopening_reads_no_source(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json.gz", [kernel("n", 1, 2, note="x")], schemaVersion=1)
+    first = open_one(tmp_path, path)
+    stages: list[str] = []
+    opener = JobOpener([path], cache=Cache(tmp_path / "cache"))
+    again = opener.open(lambda p: stages.append(p.stage)).session.inputs[0].trace
+    assert stages == ["done"]
+    assert again.meta == first.meta
+    assert again.args(0)["note"] == "x"
+
+
+def test_folders_with_links_in_circles_and_files_given_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    (folder / "sub").mkdir(parents=True)
+    path = write_json(folder / "sub" / "rank_0.json", [kernel()])
+    (folder / "sub" / "up").symlink_to(folder)
+    (folder / "copy.json").symlink_to(path)
+    (folder / ".hidden.json").write_text("{}")
+    assert len(discover([folder, path, path, folder / "sub"])) == 1
+    (named,) = discover([folder, path])
+    assert named.named
+
+
+def test_smallest_first(tmp_path: Path) -> None:
+    big = write_json(tmp_path / "a.json", [kernel()] * 50)
+    small = write_json(tmp_path / "b.json", [kernel()])
+    assert [c.path for c in discover([big, small])] == [small, big]
+
+
+def test_what_is_no_trace_in_a_folder_is_skipped_and_told(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    write_json(folder / "rank_0.json", [kernel()])
+    (folder / "config.json").write_text('{"model": "x"}')
+    (folder / "notes.txt").write_text("hello")
+    (folder / "empty.json").touch()
+    result = open_job(tmp_path, folder)
+    assert len(result.session.inputs) == 1
+    assert not result.failures
+    assert [Path(f.where).name for f in result.skipped] == ["config.json", "empty.json"]
+
+
+def test_bad_files_fail_with_one_sentence_and_the_rest_opens(tmp_path: Path) -> None:
+    good = write_json(tmp_path / "rank_0.json", [kernel()])
+    bad = {
+        "empty.json": b"",
+        "space.json": b" \n",
+        "script.py": b"import os\n",
+        "config.json": b'{"model": {"traceEvents": []}}',
+        "list.json": b"[1, 2, 3]",
+        "binary.json": b"\x00\x01\x02\x03" * 40,
+        "report.nsys-rep": b"\x00QDSTRM",
+        "db.sqlite": b"SQLite format 3\0abc",
+        "broken.json.gz": b"\x1f\x8b\x08\x00garbage",
+        "half.json": b'{"schemaVersion": 1, "deviceProperties": [',
+        "image.zip": b"PK\x03\x04rest",
+    }
+    for name, content in bad.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    result = open_job(tmp_path, good, tmp_path / "gone.json", tmp_path / "folder", *(tmp_path / n for n in bad))
+    assert len(result.session.inputs) == 1
+    sentences = {Path(e.path).name: e.sentence() for e in result.failures}
+    assert set(sentences) == {*bad, "gone.json", "folder"}
+    parts = {
+        "empty.json": "is empty",
+        "space.json": "nothing but space",
+        "script.py": 'begins with "i"',
+        "config.json": 'no "traceEvents"',
+        "list.json": "none of its 3 list entries is a trace event",
+        "binary.json": "binary",
+        "report.nsys-rep": "Nsight",
+        "db.sqlite": "SQLite",
+        "broken.json.gz": "nothing of it can be unpacked",
+        "half.json": "byte 42",
+        "image.zip": "zip archive",
+        "gone.json": "no such file",
+        "folder": "holds no JSON file",
+    }
+    for name, part in parts.items():
+        assert part in sentences[name]
+        assert "\n" not in sentences[name]
+        assert sentences[name].startswith(str(tmp_path / name))
+        assert sentences[name].endswith(".")
+
+
+def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    path = write_json(tmp_path / "a.json", [kernel()])
+    monkeypatch.setattr("viewer.importers.opening.stamp_of", refuse)  # root may read everything, also in a test
+    assert "no permission" in problem(tmp_path, path).sentence()
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "no regular file" in problem(tmp_path, tmp_path / "pipe.json").sentence()
+
+
+@pytest.mark.parametrize("events", [[], [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "x"}}]])
+def test_a_trace_without_events_opens_and_says_so(tmp_path: Path, events: list[object]) -> None:
+    trace = open_one(tmp_path, write_json(tmp_path / "a.json", events, schemaVersion=1))
+    assert [f.code for f in trace.meta.findings] == ["no-events"]
+    assert trace.meta.first_ns is None
+    assert len(trace) == 0
+
+
+def test_a_trace_without_gpu_work_opens_and_says_so(tmp_path: Path) -> None:
+    trace = open_one(tmp_path, write_json(tmp_path / "a.json", [{**kernel(), "cat": "cpu_op"}], schemaVersion=1))
+    assert [f.code for f in trace.meta.findings] == ["no-gpu-work"]
+    assert trace.meta.gpu_first_ns is None
+
+
+def test_truncated_gzip_keeps_its_prefix(tmp_path: Path) -> None:
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [kernel(f"k{i * 7919 % 1000}", i) for i in range(3000)]})
+    path = tmp_path / "cut.json.gz"
+    path.write_bytes(gzip.compress(text.encode())[:-2000])
+    trace = open_one(tmp_path, path)
+    assert not trace.meta.complete
+    assert 100 < len(trace) < 3000
+    assert trace.slices.start_ns.tolist() == [i * 1000 for i in range(len(trace))]
+    assert trace.args(5) == kernel()["args"]
+    (finding,) = [f for f in trace.meta.findings if f.code == "truncated"]
+    assert "cut off" in finding.message
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_other_encodings(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "wide.json"
+    path.write_bytes(json.dumps({"traceEvents": [kernel("é", note="ü")]}, ensure_ascii=False).encode(encoding))
+    trace = open_one(tmp_path, path)
+    assert trace.name(0) == "é"
+    assert trace.args(0)["note"] == "ü"
+
+
+def test_cancelling_the_job(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json", [kernel()])
+    token = CancelToken()
+    token.cancel()
+    opener = JobOpener([path], cache=Cache(tmp_path / "cache"))
+    with pytest.raises(Cancelled):
+        opener.open(cancel=token)
+
+
+def test_cancelling_one_file_leaves_it_out(tmp_path: Path) -> None:
+    paths = [write_json(tmp_path / f"rank_{r}.json", [kernel()] * (r + 1)) for r in range(3)]
+    opener = JobOpener(paths, cache=Cache(tmp_path / "cache"), workers=1)
+    opener.cancel_file(paths[1])
+
+    def progress(p: Progress) -> None:
+        if p.path == str(paths[2]):
+            opener.cancel_file(paths[2])
+
+    result = opener.open(progress)
+    assert [i.rank for i in result.session.inputs] == [0]
+    assert sorted(result.cancelled) == paths[1:]
+    assert not list((tmp_path / "cache").glob(".draft-*"))
+
+
+def test_jobs_of_different_world_sizes_are_told_apart(tmp_path: Path) -> None:
+    paths = [
+        write_json(tmp_path / f"{i}.json", [kernel()], distributedInfo={"rank": i, "world_size": size})
+        for i, size in enumerate((2, 2, 4))
+    ]
+    assert open_job(tmp_path, *paths).jobs == [[0, 1], [2]]
+    assert open_job(tmp_path, *paths[:2]).jobs == [[0, 1]]
+
+
+def test_an_unwritable_cache_is_told_and_the_job_opens(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json.gz", [kernel(note="here")])
+    (tmp_path / "file").touch()
+    result = JobOpener([path], cache=Cache(tmp_path / "file" / "cache")).open()
+    trace = result.session.inputs[0].trace
+    assert [f.code for f in trace.meta.findings] == ["cache-unwritable"]
+    assert trace.args(0)["note"] == "here"
+
+
+def test_without_any_place_to_write_tables_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = write_json(tmp_path / "a.json.gz", [kernel(note="here")])
+    monkeypatch.setattr("viewer.importers.opening.write_tables", full)
+    trace = JobOpener([path], cache=Cache(tmp_path / "cache")).open().session.inputs[0].trace
+    assert trace.args(0)["note"] == "here"
+    assert "No space left" in trace.meta.findings[-1].message
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_a_damaged_cache_is_rebuilt(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json", [kernel()])
+    open_one(tmp_path, path)
+    (table,) = (tmp_path / "cache").glob("*/slices.arrow")
+    table.write_bytes(table.read_bytes()[:100])
+    trace = open_one(tmp_path, path)
+    assert len(trace) == 1
+    assert [f.code for f in trace.meta.findings] == ["cache-rebuilt"]
+
+
+def test_two_openers_on_one_cache(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json", [kernel()] * 100)
+    sessions: list[Session] = []
+
+    def run() -> None:
+        sessions.append(JobOpener([path], cache=Cache(tmp_path / "cache")).open().session)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert [len(s.inputs[0].trace) for s in sessions] == [100] * 4
+    assert len(list((tmp_path / "cache").iterdir())) == 1
