@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -55,6 +56,7 @@ class LaneHeaders(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._theme = theme
         self._placement = Placement((), 0)
+        self._heads: list[PlacedRow] = []
         self._collapsed: frozenset[int] = frozenset()
         self._deep: frozenset[str] = frozenset()
         self._tall: frozenset[str] = frozenset()
@@ -73,6 +75,7 @@ class LaneHeaders(QWidget):
     ) -> None:
         """Show a placement. ``deep`` lanes can be made tall, ``tall`` ones are."""
         self._placement, self._collapsed, self._deep, self._tall = placement, collapsed, deep, tall
+        self._heads = [row for row in placement.rows if row.lane is None]
         self._hover = None
         self.update()
 
@@ -106,12 +109,11 @@ class LaneHeaders(QWidget):
         theme, area = self._theme, QRectF(self.rect())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(theme["base"]))
-        sticky: PlacedRow | None = None
-        for index, row in enumerate(self._placement.rows):
-            if row.lane is None and row.y <= self._top:
-                sticky = row
-            if row.y + row.height <= self._top or row.y >= self._top + self.height():
-                continue
+        rows = self._placement.rows
+        sticky = self._topmost_group()
+        first = max(bisect_right(rows, self._top, key=lambda r: r.y) - 1, 0)
+        for index in range(first, bisect_left(rows, self._top + self.height(), key=lambda r: r.y)):
+            row = rows[index]
             box = QRectF(0, row.y - self._top, area.width(), row.height)
             if row.lane is None:
                 self._paint_group(painter, row, box)
@@ -122,9 +124,15 @@ class LaneHeaders(QWidget):
         painter.setPen(QPen(QColor(theme["line"]), 1))
         painter.drawLine(QPointF(area.right() + 0.5, 0), QPointF(area.right() + 0.5, area.bottom() + 1))
 
+    def _topmost_group(self) -> PlacedRow | None:
+        """The header of the group that the top of the widget shows."""
+        at = bisect_right(self._heads, self._top, key=lambda r: r.y) - 1
+        return self._heads[at] if at >= 0 else None
+
     def _sticky_box(self, row: PlacedRow) -> QRectF:
         """At the top, pushed out by the next group's header."""
-        following = next((r.y for r in self._placement.rows if r.lane is None and r.y > row.y), None)
+        after = bisect_right(self._heads, row.y, key=lambda r: r.y)
+        following = self._heads[after].y if after < len(self._heads) else None
         y = 0.0 if following is None else min(0.0, float(following - self._top - row.height))
         return QRectF(0, y, self.width(), row.height)
 
@@ -199,9 +207,9 @@ class LaneHeaders(QWidget):
     # mouse
 
     def _row_at(self, y: float) -> PlacedRow | None:
-        heads = [r for r in self._placement.rows if r.lane is None and r.y <= self._top]
-        if heads and heads[-1].y < self._top and self._sticky_box(heads[-1]).contains(QPointF(1, y)):
-            return heads[-1]
+        head = self._topmost_group()
+        if head is not None and head.y < self._top and self._sticky_box(head).contains(QPointF(1, y)):
+            return head
         return self._placement.at(y + self._top)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

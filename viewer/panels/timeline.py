@@ -309,7 +309,7 @@ class TimelinePanel(QWidget):
             self.ruler.set_ticks((), None)
             self.base_label.clear()
             return
-        view = View(window, self.canvas.width(), 0, 0, self._lanes.placement)
+        view = View(self._lanes.painter, window, self.canvas.width(), 0, 0)
         chosen = self._pointer.dragging or self._context.selection.range
         span = (view.x(chosen.start_ns), view.x(chosen.end_ns)) if chosen is not None else None
         self.ruler.set_ticks(axis.ticks, span)
@@ -399,8 +399,8 @@ class TimelinePanel(QWidget):
         selection = self._context.selection
         if self._pointer.dragging is not None:
             selection = Selection(range=self._pointer.dragging)
-        view = View(window, width, top, height, self._lanes.placement)
-        overlay = build_overlay(self._lanes.painter, view, selection, self._lanes.arrows, self._notes)
+        view = View(self._lanes.painter, window, width, top, height)
+        overlay = build_overlay(view, selection, self._lanes.arrows, self._notes)
         if self._pointer.cursor is not None:
             overlay.cursor_x = self._pointer.cursor.x()
             title, lines, paint = describe(self._lanes.session, self._pointer.hit, self.origin_ns)

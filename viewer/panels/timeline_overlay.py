@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF
 
-from viewer.base.frames import Arrow, Hit, Note, PlacedRow, Placement
+from viewer.base.frames import Arrow, Hit, Note
 from viewer.base.ids import Paint
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.theme import PAINT_NAMES
@@ -26,8 +26,8 @@ _FAR_PX: Final = 30_000.0
 class View:
     """A window on the lanes in px: what turns session time and lanes into points."""
 
-    def __init__(self, window: TimeRange, width: int, top: int, height: int, placement: Placement) -> None:
-        self.window, self.width, self.top, self.height, self.placement = window, width, top, height, placement
+    def __init__(self, painter: LanePainter, window: TimeRange, width: int, top: int, height: int) -> None:
+        self.painter, self.window, self.width, self.top, self.height = painter, window, width, top, height
 
     def x(self, time_ns: int) -> float:
         """Logical px of an instant, cut far outside."""
@@ -35,7 +35,7 @@ class View:
 
     def point(self, time_ns: int, lane: str, depth: int) -> QPointF | None:
         """The middle of a sub-row at an instant; None when its lane is not placed."""
-        row = self.placement.find(lane)
+        row = self.painter.row_of(lane)
         if row is None:
             return None
         return QPointF(self.x(time_ns), row.y + LANE_PAD + (depth + 0.5) * row.row_height - self.top)
@@ -48,11 +48,9 @@ def selected_range(session: Session, selection: Selection) -> TimeRange | None:
     return selection.gap.range if selection.gap is not None else selection.range
 
 
-def build_overlay(
-    painter: LanePainter, view: View, selection: Selection, arrows: Sequence[Arrow], notes: Iterable[Note]
-) -> Overlay:
+def build_overlay(view: View, selection: Selection, arrows: Sequence[Arrow], notes: Iterable[Note]) -> Overlay:
     """Selection, range, arrows and notes; cursor and tooltip are added by the caller."""
-    out = Overlay()
+    out, painter = Overlay(), view.painter
     if selection.range is not None:
         span = selection.range
         out.range = (view.x(span.start_ns), view.x(span.end_ns), format_duration(span.length_ns))
@@ -61,7 +59,7 @@ def build_overlay(
         if box is not None:
             out.selected = QRectF(box.x, box.y - view.top, box.width, box.height)
     if selection.gap is not None:
-        row = _row_of(view.placement, selection.gap.input, selection.gap.lane)
+        row = painter.row_of_lane(selection.gap.input, selection.gap.lane)
         if row is not None and row.lane is not None:
             gap = selection.gap.range
             x0, x1 = view.x(gap.start_ns), view.x(gap.end_ns)
@@ -77,22 +75,17 @@ def build_overlay(
     return out
 
 
-def _row_of(placement: Placement, source: int, lane: int) -> PlacedRow | None:
-    return next((r for r in placement.rows if r.lane is not None and (source, lane) in r.lane.parts), None)
-
-
 def _pin(view: View, note: Note) -> NotePin | None:
     """A note at its lane (the middle of its first sub-row); without a lane, or folded away, at the group's header."""
     x = view.x(note.time_ns)
     if not 0 <= x <= view.width:
         return None
-    row = view.placement.find(note.lane)
+    row = view.painter.row_of(note.lane)
     if row is not None:
         y = row.y + LANE_PAD + row.row_height / 2 - view.top
     else:
-        header = next(
-            (r for r in view.placement.rows if r.lane is None and any(k.key == note.lane for k in r.group.lanes)), None
-        )
+        heads = (r for r in view.painter.placement.rows if r.lane is None)
+        header = next((r for r in heads if any(lane.key == note.lane for lane in r.group.lanes)), None)
         y = (header.y + header.height / 2 - view.top) if header is not None else 14.0
     if not 0 <= y <= view.height:
         return None  # its lane is scrolled away

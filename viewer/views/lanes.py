@@ -12,7 +12,7 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.frames import Arrow, Box, Hit, LaneFrame, Placement
+from viewer.base.frames import Arrow, Box, Hit, LaneFrame, PlacedRow, Placement
 from viewer.base.ids import Paint
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
@@ -74,7 +74,16 @@ class LanePainter:
         self._row_of_lane = {
             part: row for row in placement.rows if row.lane is not None for part in row.lane.parts
         }  # (input, lane id) -> placed row
+        self._row_of_key = {row.lane.key: row for row in placement.rows if row.lane is not None}
         self.set_theme(theme)
+
+    def row_of(self, key: str) -> PlacedRow | None:
+        """Where the lane of that key lies; None when it is not placed."""
+        return self._row_of_key.get(key)
+
+    def row_of_lane(self, source: int, lane: int) -> PlacedRow | None:
+        """Where a lane of an input lies; None when it is not placed."""
+        return self._row_of_lane.get((source, lane))
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
