@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
+from viewer.base.ids import GPU_CLASSES
 from viewer.base.selection import SliceRef, TimeRange
 from viewer.store.session import Session
 
 
 def longest_named(session: Session, part: str, window: TimeRange | None = None) -> SliceRef | None:
     """The longest slice whose name contains ``part`` (case does not matter); None when there is none.
+
+    GPU work goes before anything else: "allreduce" means the kernel, not the longer operator that launched it.
 
     Args:
         session: the job.
@@ -20,7 +23,7 @@ def longest_named(session: Session, part: str, window: TimeRange | None = None) 
     Ties go to the first input, then to the first row.
     """
     best: SliceRef | None = None
-    longest = -1
+    longest = (False, -1)
     for item in session.inputs:
         trace = item.trace
         slices = trace.slices
@@ -33,8 +36,12 @@ def longest_named(session: Session, part: str, window: TimeRange | None = None) 
             chosen &= (slices.start_ns < end) & (slices.start_ns + slices.dur_ns > start)
         rows = np.flatnonzero(chosen)
         if len(rows):
+            on_gpu = np.isin(slices.paint[rows], GPU_CLASSES)
+            if on_gpu.any():
+                rows = rows[on_gpu]
             row = int(rows[np.argmax(slices.dur_ns[rows])])
-            if int(slices.dur_ns[row]) > longest:
-                longest = int(slices.dur_ns[row])
+            found = (bool(on_gpu.any()), int(slices.dur_ns[row]))
+            if found > longest:
+                longest = found
                 best = SliceRef(item.index, row)
     return best
