@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText, QTransform
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QStaticText, QTransform
 
 _MOST: Final = 6000
 _STEP_PX: Final = 6
@@ -70,7 +70,3 @@ class LabelCache:
             return short
         elided = self._metrics.elidedText(short, Qt.TextElideMode.ElideRight, width)
         return elided if len(elided) > _FEWEST else ""
-
-    def draw(self, painter: QPainter, x: float, y: float, height: float, text: QStaticText) -> None:
-        """Draw at x, centred in a box of that height; the painter has font and pen already."""
-        painter.drawStaticText(QPointF(x, y + (height - self.height) / 2), text)

@@ -131,19 +131,22 @@ class LanesCanvas(QWidget):
         paint_overlay(painter, overlay, self._theme, self._font, QRectF(self.rect()), self._active_note)
 
     def _paint_labels(self, painter: QPainter, frame: LaneFrame) -> None:
-        used = None
-        for box in sorted(frame.labels, key=lambda b: (b.height < _SMALL_ROW, b.paint)):
-            left = max(box.x, 0.0)
-            room = min(box.x + box.width, float(self.width())) - left - 2 * _TEXT_PAD + 2
-            cache = self._small_labels if box.height < _SMALL_ROW else self._labels
-            text = cache.fit(box.text, room)
-            if text is None:
-                continue
-            if used != (cache is self._labels, box.paint):
-                used = (cache is self._labels, box.paint)
+        width, used = float(self.width()), None
+        fit, up = self._labels.fit, 0.0
+        # Few changes of font and pen; the loop runs for every named slice of every frame.
+        for box in sorted(frame.labels, key=lambda b: (b.height, b.paint)):
+            left = box.x if box.x > 0.0 else 0.0
+            right = box.x + box.width
+            room = (right if right < width else width) - left - 2 * _TEXT_PAD + 2
+            if used != (box.height, box.paint):
+                used = (box.height, box.paint)
+                cache = self._small_labels if box.height < _SMALL_ROW else self._labels
+                fit, up = cache.fit, (box.height - cache.height) / 2 - 0.5
                 painter.setFont(cache.font)
                 painter.setPen(self._text_colors[box.paint])
-            cache.draw(painter, left + _TEXT_PAD, box.y - 0.5, box.height, text)
+            text = fit(box.text, room)
+            if text is not None:
+                painter.drawStaticText(int(left + _TEXT_PAD), round(box.y + up), text)
 
     # notes
 

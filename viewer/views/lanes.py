@@ -39,7 +39,7 @@ __all__ = [
     "warm_up",
 ]
 
-LABEL_MIN_PX: Final = 34
+LABEL_MIN_PX: Final = 40
 """Slices at least this wide are named."""
 LABEL_MIN_HEIGHT: Final = 11
 """Sub-rows at least this tall have names."""
