@@ -17,6 +17,8 @@ from viewer.base.theme import Theme
 from widgets.theming import color
 
 MAX_URIS: Final = 10_000
+_USED: Final = (QEvent.Type.Enter, QEvent.Type.MouseButtonPress, QEvent.Type.KeyPress, QEvent.Type.WindowActivate)
+"""Events that a window gets only while nothing is dragged over it."""
 
 
 def dropped_paths(mime: QMimeData) -> list[Path]:
@@ -125,6 +127,9 @@ class DropTarget(QObject):
         if kind == QEvent.Type.DragLeave:
             self.sheet.hide()
             return True
+        if kind in _USED and self.sheet.isVisible():
+            self.sheet.hide()  # the source of the drag died on the way: neither a drop nor a leave ever came
+            return False
         if kind == QEvent.Type.Drop and isinstance(event, QDropEvent):
             return self._drop(event)
         return False

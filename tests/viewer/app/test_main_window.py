@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
@@ -136,6 +136,10 @@ def test_a_drag_that_leaves_takes_its_sheet_along(windows: Windows, job_folder: 
     assert window.drops.sheet.geometry() == window.rect()
     QApplication.sendEvent(window, QDragLeaveEvent())
     assert not window.drops.sheet.isVisible()
+    QApplication.sendEvent(window, enter)
+    assert window.drops.sheet.isVisible()
+    QApplication.sendEvent(window, QEvent(QEvent.Type.WindowActivate))
+    assert not window.drops.sheet.isVisible(), "the source died on the way"
 
 
 def test_shift_adds_to_the_job(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
