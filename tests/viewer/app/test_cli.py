@@ -315,7 +315,7 @@ def test_a_reader_that_goes_away_and_an_ascii_terminal(tmp_path: Path) -> None:
     assert run.stderr.count(b"\n") == 1
     assert b"Traceback" not in run.stderr
     run = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m viewer.app.cli --help | true; echo ${{PIPESTATUS[0]}}"],
+        ["bash", "-c", f"'{sys.executable}' -m viewer.app.cli --help | true; echo ${{PIPESTATUS[0]}}"],
         capture_output=True,
         timeout=60,
         check=False,
