@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import tempfile
 import threading
@@ -30,6 +31,8 @@ from viewer.store.meta import SourceStamp
 from viewer.store.rules import RuleTable, shipped_rules
 from viewer.store.session import Opened, Session, build_session
 from viewer.store.trace import Trace
+
+log = logging.getLogger(__name__)
 
 MAX_FILES: Final = 20_000
 """Files of a folder that are looked at."""
@@ -251,6 +254,20 @@ class JobOpener:
                 trace = self._import(candidate, stamp, progress, token, damaged)
         except OSError as error:
             raise explain_os_error(candidate.path, error) from None
+        except MemoryError:
+            raise InputError(
+                str(candidate.path), "needs more memory than there is", "", "Close other programs, or open fewer files."
+            ) from None
+        except (InputError, Cancelled):
+            raise
+        except Exception as error:
+            log.exception("importing %s failed", candidate.path)
+            raise InputError(
+                str(candidate.path),
+                f"could not be imported ({type(error).__name__}: {error})",
+                "",
+                "This is an error of Rankscope: please report it with the log.",
+            ) from None
         meta = trace.meta
         progress(Progress(str(candidate.path), "done", candidate.size, candidate.size, meta.events, 0.0))
         return trace

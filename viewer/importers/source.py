@@ -147,9 +147,10 @@ class GzipStream(_Pieces):
                     return
         except EOFError:
             self.damage = "the compressed data is cut off"
-        except (ValueError, OSError) as error:
+        except Exception as error:  # whatever it is, the reader must not wait for ever
             self.damage = f"the compressed data is damaged ({error})"
-        self._put(b"")
+        finally:
+            self._put(b"")
 
     def _put(self, piece: bytes) -> bool:
         while not self._stop.is_set():

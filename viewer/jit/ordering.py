@@ -36,6 +36,15 @@ def group_stable(keys: I64, groups: int) -> Any:
 
 
 @kernel
+def count_levels(lane: I32, depth: I32, lanes: int) -> Any:
+    """Levels of each lane, int64[lanes]: its largest depth + 1, 0 for a lane without slices."""
+    levels = np.zeros(lanes, np.int64)
+    for i in range(len(lane)):
+        levels[lane[i]] = max(levels[lane[i]], depth[i] + 1)
+    return levels
+
+
+@kernel
 def is_in_time_order(order: I64, start: I64, dur: I64) -> Any:
     """Whether the rows of ``order`` begin one after another, the longer first where two begin together."""
     for i in range(1, len(order)):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from viewer.base.ids import ABSENT, TEXT_ID, LaneKind, Role
 from viewer.jit.lanes import number_keys
 from viewer.jit.layout import nest, pack
-from viewer.jit.ordering import bind_to_slices, group_stable, is_in_time_order
+from viewer.jit.ordering import bind_to_slices, count_levels, group_stable, is_in_time_order
 from viewer.store.raw import RawTrace
 from viewer.store.rules import COLLECTIVE_METADATA, RuleTable
 
@@ -70,8 +70,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
             parent_t[a:b][inside] += a
 
     # Rows are numbered by (lane, depth) without gaps: as many per lane as it has levels.
-    levels = np.zeros(len(lane_kind), np.int64)
-    np.maximum.at(levels, lane_t, depth_t + 1)
+    levels = count_levels(lane_t, depth_t, len(lane_kind))
     first_row = np.append(0, np.cumsum(levels))
     by_row, row_begin = group_stable((first_row[lane_t] + depth_t).astype(np.int64), int(first_row[-1]))
     final = by_time[by_row]

@@ -13,6 +13,7 @@ from viewer.base.errors import Cancelled
 from viewer.base.work import CancelToken, Progress
 from viewer.importers.json_trace import rank_in_name
 from viewer.importers.opening import JobOpener, discover
+from viewer.importers.registry import importer_of
 from viewer.store.cache import Cache
 from viewer.store.session import Session
 
@@ -179,6 +180,21 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_json(tmp_path / "a.json", [kernel()])
     monkeypatch.setattr("viewer.importers.opening.stamp_of", refuse)  # root may read everything, also in a test
     assert "no permission" in problem(tmp_path, path).sentence()
+
+
+def test_an_error_of_our_own_fails_one_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, bad = (write_json(tmp_path / f"rank_{r}.json", [kernel()]) for r in range(2))
+    sure = importer_of(good)
+
+    def broken(path: Path) -> object:
+        if path == bad:
+            raise KeyError("surprise")
+        return sure
+
+    monkeypatch.setattr("viewer.importers.opening.importer_of", broken)
+    result = open_job(tmp_path, good, bad)
+    assert [i.rank for i in result.session.inputs] == [0]
+    assert "KeyError" in result.failures[0].sentence()
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
