@@ -9,6 +9,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QStaticText, QTransform
 
 _MOST: Final = 6000
 _STEP_PX: Final = 6
+_GENERIC: Final = ("kernel", "kernel2", "device_kernel", "kernel_entry")
 _FEWEST: Final = 4
 """A name of which fewer letters would be left says nothing and is not drawn."""
 
@@ -27,6 +28,8 @@ def short_name(name: str) -> str:
         if at > 0:
             head = head[:at]
     tail = head.rsplit("::", 1)[-1].strip()
+    if tail.lower() in _GENERIC and text[len(head) :].startswith("<"):
+        return text[len(head) + 1 :]  # cutlass::Kernel<what it is>(...)
     return tail if len(tail) > 1 and " " not in tail else text
 
 

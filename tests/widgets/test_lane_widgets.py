@@ -28,6 +28,7 @@ LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
             "void at::native::vectorized_elementwise_kernel<4, at::native::Functor<float> >(int)",
             "vectorized_elementwise_kernel",
         ),
+        ("void cutlass::Kernel<cutlass_80_gemm_nt>(Params)", "cutlass_80_gemm_nt>(Params)"),
         ("aten::matmul", "matmul"),
         ("ampere_bf16_s16816gemm", "ampere_bf16_s16816gemm"),
         ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "AllReduce_Sum_bf16_RING_LL"),
