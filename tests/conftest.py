@@ -14,7 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import hypothesis
 import pytest
+
+# The first example compiles a kernel, and CI machines are noisy: how long an example takes says nothing.
+hypothesis.settings.register_profile("rankscope", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("rankscope")
 
 ROOT = Path(__file__).resolve().parent.parent
 XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")

@@ -29,6 +29,19 @@ def _rows_are_disjoint(lane: np.ndarray, start: np.ndarray, end: np.ndarray, dep
     return True
 
 
+def _first_fit(lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[list[int], int]:
+    busy: dict[int, list[int]] = {}
+    depth = []
+    for i in range(len(lane)):
+        rows = busy.setdefault(int(lane[i]), [])
+        free = next((r for r, until in enumerate(rows) if until <= start[i]), len(rows))
+        if free == len(rows):
+            rows.append(0)
+        rows[free] = int(end[i])
+        depth.append(free)
+    return depth, max((len(r) for r in busy.values()), default=0)
+
+
 @given(slices)
 def test_nesting_is_a_stack_of_open_slices(items: Slices) -> None:
     lane, start, end = _sorted(items)
@@ -52,15 +65,9 @@ def test_packing_uses_the_lowest_free_row(items: Slices) -> None:
     lane, start, end = _sorted(items)
     depth = np.full(len(lane), -9, np.int32)
     tallest = pack(lane, start, end, depth)
-    busy: dict[int, list[int]] = {}
-    for i in range(len(lane)):
-        rows = busy.setdefault(int(lane[i]), [])
-        free = next((r for r, until in enumerate(rows) if until <= start[i]), len(rows))
-        assert depth[i] == free
-        if free == len(rows):
-            rows.append(0)
-        rows[free] = int(end[i])
-    assert tallest == max((len(r) for r in busy.values()), default=0)
+    expected, most = _first_fit(lane, start, end)
+    assert depth.tolist() == expected
+    assert tallest == most
     assert _rows_are_disjoint(lane, start, end, depth)
 
 
@@ -91,6 +98,24 @@ def test_keys_are_numbered_by_first_appearance(keys: list[tuple[int, int]]) -> N
     expected = [numbers.setdefault(k, len(numbers)) for k in keys]
     assert out.tolist() == expected
     assert [keys[i] for i in first] == list(numbers)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 300), st.integers(0, 200)), min_size=100, max_size=300))
+def test_packing_many_overlaps_uses_the_lowest_free_row(items: Slices) -> None:
+    lane, start, end = _sorted(items)
+    depth = np.empty(len(lane), np.int32)
+    tallest = pack(lane, start, end, depth)
+    expected, most = _first_fit(lane, start, end)
+    assert depth.tolist() == expected
+    assert tallest == most
+
+
+def test_packing_a_hundred_thousand_overlaps_takes_no_square() -> None:
+    n = 100_000
+    start = np.arange(n, dtype=np.int64)
+    depth = np.empty(n, np.int32)
+    assert pack(np.zeros(n, np.int32), start, start + n, depth) == n
+    assert depth.tolist() == list(range(n))
 
 
 def test_many_keys_grow_the_table() -> None:
