@@ -56,6 +56,7 @@ COUNTER_WORDS: Final = COUNTS + 16
 
 _FAR: Final = 1 << 62
 _16, _24, _32 = np.uint64(0xFFFF), np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
+_40, _48 = np.uint64(0xFFFFFFFFFF), np.uint64(0xFFFFFFFFFFFF)
 
 
 _parse_decimal, _intern_text, _skip_value = apart(parse_decimal), apart(intern_text), apart(skip_value)
@@ -67,9 +68,9 @@ def _key(text: str) -> np.uint64:
     return np.uint64(int.from_bytes(text.encode(), "little"))
 
 
-_PH, _TS, _ID = _key("ph"), _key("ts"), _key("id")
-_DUR, _CAT, _PID, _TID, _ID2 = _key("dur"), _key("cat"), _key("pid"), _key("tid"), _key("id2")
-_NAME, _ARGS = _key("name"), _key("args")
+_PH, _TS, _ID = _key('ph":'), _key('ts":'), _key('id":')
+_DUR, _CAT, _PID, _TID, _ID2 = _key('dur":'), _key('cat":'), _key('pid":'), _key('tid":'), _key('id2":')
+_NAME, _ARGS = _key('name":'), _key('args":')
 (
     _OTHER,
     _ESCAPED,
@@ -84,6 +85,8 @@ _NAME, _ARGS = _key("name"), _key("args")
     _OBJECT_ID2,
     _OBJECT_ARGS,
 ) = range(12)
+_KEY_SIZE = (0, 0, 4, 4, 5, 6, 5, 5, 5, 4, 5, 6)
+"""Bytes of each known key with its closing quote and colon."""
 _PHASE_X, _PHASE_M = ord("X"), ord("M")
 
 
@@ -95,34 +98,64 @@ def _count(counters: NDArray[np.int64], reason: int, offset: int) -> None:
 
 
 @kernel
-def _which(key: int, size: int) -> Any:
-    """Which of the known keys of an event the text at ``key`` is."""
+def _which(key: int) -> Any:
+    """Which of the known keys begins at ``key``, closing quote and colon included; _OTHER for anything else."""
+    text = load64(key)
+    four = text & _32
+    if four == _TS:
+        return _NUMBER_TIME
+    if four == _PH:
+        return _CHAR_PHASE
+    five = text & _40
+    if five == _PID:
+        return _ID_PID
+    if five == _TID:
+        return _ID_TID
+    if five == _CAT:
+        return _TEXT_CAT
+    if five == _DUR:
+        return _NUMBER_DUR
+    six = text & _48
+    if six == _NAME:
+        return _TEXT_NAME
+    if six == _ARGS:
+        return _OBJECT_ARGS
+    if four == _ID:
+        return _ID_ID
+    if five == _ID2:
+        return _OBJECT_ID2
+    return _OTHER
+
+
+@kernel
+def _unusual(key: int, size: int) -> Any:
+    """Which known key stands at ``key`` where space parts it from its colon; _ESCAPED where escapes may hide one."""
     text = load64(key)
     if size == 2:
         text &= _16
-        if text == _PH:
-            return _CHAR_PHASE
-        if text == _TS:
+        if text == _TS & _16:
             return _NUMBER_TIME
-        if text == _ID:
+        if text == _PH & _16:
+            return _CHAR_PHASE
+        if text == _ID & _16:
             return _ID_ID
     elif size == 3:
         text &= _24
-        if text == _DUR:
-            return _NUMBER_DUR
-        if text == _CAT:
-            return _TEXT_CAT
-        if text == _PID:
+        if text == _PID & _24:
             return _ID_PID
-        if text == _TID:
+        if text == _TID & _24:
             return _ID_TID
-        if text == _ID2:
+        if text == _CAT & _24:
+            return _TEXT_CAT
+        if text == _DUR & _24:
+            return _NUMBER_DUR
+        if text == _ID2 & _24:
             return _OBJECT_ID2
     elif size == 4:
         text &= _32
-        if text == _NAME:
+        if text == _NAME & _32:
             return _TEXT_NAME
-        if text == _ARGS:
+        if text == _ARGS & _32:
             return _OBJECT_ARGS
     elif size >= 6:
         for k in range(min(size, 30)):
@@ -281,26 +314,29 @@ def scan_events(
                 stuck = True
                 break
             key = p + 1
-            q = skip_string(key, end)
-            if q >= end:
-                p = end
-                break
-            size = q - key
-            p = q + 1
-            if load8(p) != COLON:
-                p = skip_space(p, end)
-                if p >= end:
+            which = _which(key)
+            if which == _OTHER:
+                q = skip_string(key, end)
+                if q >= end:
+                    p = end
                     break
+                p = q + 1
                 if load8(p) != COLON:
-                    stuck = True
-                    break
-            p = skip_space(p + 1, end)
+                    p = skip_space(p, end)
+                    if p >= end:
+                        break
+                    if load8(p) != COLON:
+                        stuck = True
+                        break
+                which = _unusual(key, q - key)
+                p = skip_space(p + 1, end)
+            else:
+                p = skip_space(key + _KEY_SIZE[which], end)
             if p >= end:
                 break
             members += 1
             v0 = p
             # One call of each reader below: every further call site costs seconds of compilation.
-            which = _which(key, size)
             if which == _NUMBER_TIME or which == _NUMBER_DUR:
                 value, p, state, form = _read_time(p, end)
                 if which == _NUMBER_TIME:

@@ -47,9 +47,12 @@ VALID, CUT, BROKEN = 0, 1, 2
 @kernel
 def skip_space(p: int, end: int) -> Any:
     """The first byte at or after ``p`` that is no space, at most ``end``."""
+    # Compares of single bytes first: a guessed branch costs nothing, an address out of a vector is waited for.
     c = load8(p)
     if c > 0x20:
         return p
+    if c == 0x20 and load8(p + 1) > 0x20:
+        return p + 1
     while p < end:
         rest = not_space(p)
         if rest != _ZERO:
