@@ -11,11 +11,14 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaint
 
 from viewer.base.ids import Paint
 from viewer.base.theme import Theme
+from widgets.name_wrap import wrap_name
 
 NOTE_WIDTH: Final = 240
 _NOTE_PAD: Final = 7
 _TIP_WIDTH: Final = 420
 _TIP_PAD: Final = 8
+_TIP_STRIPE: Final = 4
+_TIP_LINES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,17 @@ class NotePin:
 
 @dataclass(frozen=True, slots=True)
 class Tip:
-    """The tooltip beside the cursor: a name, secondary lines, and the colour of what is under the cursor."""
+    """The tooltip beside the cursor: a name, secondary lines, and the colour of what is under the cursor.
+
+    ``avoid`` is the box of what is under the cursor, which the tooltip does not cover.
+    """
 
     x: float
     y: float
     title: str
     lines: tuple[str, ...]
     paint: Paint | None = None
+    avoid: QRectF | None = None
 
 
 @dataclass(slots=True)
@@ -181,23 +188,50 @@ def _paint_note(painter: QPainter, note: NotePin, theme: Theme, font: QFont, are
     painter.drawText(inner, int(Qt.TextFlag.TextWordWrap), note.text)
 
 
-def _paint_tip(painter: QPainter, tip: Tip, theme: Theme, font: QFont, area: QRectF) -> None:
+@dataclass(frozen=True, slots=True)
+class TipLayout:
+    """Where a tooltip lies, and its title broken into lines."""
+
+    box: QRectF
+    title: tuple[str, ...]
+
+
+def lay_out_tip(tip: Tip, font: QFont, area: QRectF) -> TipLayout:
+    """Below and right of the cursor where there is room, never upon what it describes."""
+    bold = _bold(font)
+    title_metrics, metrics = QFontMetricsF(bold), QFontMetricsF(font)
+    room = max(80.0, min(_TIP_WIDTH, area.width() - 2 * _TIP_PAD - 12))
+    title, cut = wrap_name(tip.title or " ", bold, room, _TIP_LINES)
+    if cut:
+        title[-1] = title_metrics.elidedText(title[-1] + "…" * 9, Qt.TextElideMode.ElideRight, room)
+    widths = [title_metrics.horizontalAdvance(line.rstrip()) for line in title]
+    widths += [min(metrics.horizontalAdvance(line), room) for line in tip.lines]
+    width = math.ceil(max(widths)) + 2 * _TIP_PAD + _TIP_STRIPE + 2
+    height = math.ceil(title_metrics.height() * len(title) + metrics.height() * len(tip.lines)) + 2 * _TIP_PAD
+    x = tip.x + 14
+    if x + width > area.right() - 2:
+        x = min(tip.x - 10, area.right() - 2) - width
+    below, above = tip.y + 18, tip.y - 10
+    if tip.avoid is not None:
+        below, above = max(below, tip.avoid.bottom() + 5), min(above, tip.avoid.top() - 5)
+    y = below
+    if below + height > area.bottom() - 2 and above - area.top() > area.bottom() - below:
+        y = above - height
+    x, y = max(x, area.left() + 2), min(max(y, area.top() + 2), max(area.bottom() - height - 2, area.top() + 2))
+    return TipLayout(QRectF(round(x), round(y), width, height), tuple(title))
+
+
+def _bold(font: QFont) -> QFont:
     bold = QFont(font)
     bold.setWeight(QFont.Weight.DemiBold)
+    return bold
+
+
+def _paint_tip(painter: QPainter, tip: Tip, theme: Theme, font: QFont, area: QRectF) -> None:
+    bold, layout = _bold(font), lay_out_tip(tip, font, area)
     title_metrics, metrics = QFontMetricsF(bold), QFontMetricsF(font)
-    wrap = int(Qt.TextFlag.TextWordWrap) | int(Qt.TextFlag.TextWrapAnywhere)
-    title = tip.title if len(tip.title) <= 300 else tip.title[:299] + "…"
-    title_box = title_metrics.boundingRect(QRectF(0, 0, _TIP_WIDTH, 400), wrap, title or " ")
-    text_width = max([metrics.horizontalAdvance(line) for line in tip.lines] or [0.0])
-    stripe = 4 if tip.paint is not None else 0
-    width = math.ceil(max(title_box.width(), min(text_width, _TIP_WIDTH))) + 2 * _TIP_PAD + stripe + 2
-    height = math.ceil(title_box.height() + metrics.height() * len(tip.lines)) + 2 * _TIP_PAD
-    x, y = tip.x + 14, tip.y + 18
-    if x + width > area.right() - 2:
-        x = tip.x - width - 10
-    if y + height > area.bottom() - 2:
-        y = tip.y - height - 10
-    box = QRectF(round(max(x, area.left() + 2)), round(max(y, area.top() + 2)), width, height)
+    box = layout.box
+    stripe = _TIP_STRIPE if tip.paint is not None else 0
     clip = QPainterPath()
     clip.addRoundedRect(box, 5, 5)
     painter.fillPath(clip, QColor(theme["window"]))
@@ -209,14 +243,15 @@ def _paint_tip(painter: QPainter, tip: Tip, theme: Theme, font: QFont, area: QRe
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(QColor(theme["line"]), 1))
     painter.drawPath(clip)
-    left = box.left() + _TIP_PAD + stripe
+    left, y = box.left() + _TIP_PAD + stripe, box.top() + _TIP_PAD
     painter.setFont(bold)
     painter.setPen(QColor(theme["text"]))
-    painter.drawText(QRectF(left, box.top() + _TIP_PAD, _TIP_WIDTH, title_box.height() + 2), wrap, title)
+    for line in layout.title:
+        painter.drawText(QPointF(left, y + title_metrics.ascent()), line)
+        y += title_metrics.height()
     painter.setFont(font)
     painter.setPen(QColor(theme["muted"]))
-    y = box.top() + _TIP_PAD + title_box.height()
     for line in tip.lines:
-        shown = metrics.elidedText(line, Qt.TextElideMode.ElideRight, _TIP_WIDTH)
-        painter.drawText(QRectF(left, y, _TIP_WIDTH, metrics.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+        shown = metrics.elidedText(line, Qt.TextElideMode.ElideRight, math.ceil(box.right() - _TIP_PAD - left) + 1)
+        painter.drawText(QPointF(left, y + metrics.ascent()), shown)
         y += metrics.height()

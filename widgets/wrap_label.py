@@ -1,4 +1,4 @@
-"""A plain-text label that wraps anywhere: kernel names have no spaces, and are never markup."""
+"""A plain-text label that wraps names where code may be broken; a text is never markup."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QTextLayout,
-    QTextOption,
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
+from widgets.name_wrap import wrap_name
 from widgets.theming import set_tip
 
 
 class WrapLabel(QWidget):
-    """Text wrapped at words or, where a word is too long, anywhere. Elided after ``max_lines``; never rich text.
+    """Text wrapped as :func:`widgets.name_wrap.wrap_name` does. Elided after ``max_lines``; never rich text.
 
     Signals:
         clicked(): only while :meth:`set_link` is on; by mouse, Return or Space.
@@ -78,33 +77,13 @@ class WrapLabel(QWidget):
         """The text broken into lines of at most ``width`` px."""
         if self._laid[0] == width:
             return self._laid[1]
-        lines: list[str] = []
         metrics = QFontMetricsF(self.font())
         if "\n" not in self._text and metrics.horizontalAdvance(self._text) <= width:
             self._laid = (width, [self._text])
             if self._max_lines:
                 set_tip(self, "")
             return self._laid[1]
-        option = QTextOption()
-        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        cut = False
-        for paragraph in self._text.split("\n"):
-            layout = QTextLayout(paragraph, self.font())
-            layout.setTextOption(option)
-            layout.beginLayout()
-            while True:
-                line = layout.createLine()
-                if not line.isValid():
-                    break
-                line.setLineWidth(max(1, width))
-                start, length = line.textStart(), line.textLength()
-                if self._max_lines and len(lines) == self._max_lines:
-                    cut = True
-                    break
-                lines.append(paragraph[start : start + length])
-            layout.endLayout()
-            if cut:
-                break
+        lines, cut = wrap_name(self._text, self.font(), width, self._max_lines)
         if cut and lines:
             last = lines[-1].rstrip()
             while last and metrics.horizontalAdvance(last + " …") > width:

@@ -64,7 +64,8 @@ class Pictures(QObject):
         choices = replace(choices_from(self._settings.picture), title=title, typed="")
         if not self._settings.picture:
             choices = replace(choices, theme=self._workspace.context.theme.name)
-        dialog = ExportDialog(self._workspace.work, shown, _write, load_theme, NAMES, choices, parent=self._parent)
+        work, lods = self._workspace.work, self._workspace.timeline.lods
+        dialog = ExportDialog(work, shown, _write, load_theme, NAMES, choices, lods, self._parent)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.saved.connect(lambda path: self.said.emit(f"Saved {path}"))
         dialog.finished.connect(lambda _: self._keep(dialog))
@@ -78,8 +79,10 @@ class Pictures(QObject):
             return
         choices = Choices(size=None, rows="screen", title=title, theme=self._workspace.context.theme.name)
 
+        lods = self._workspace.timeline.lods
+
         def paint(cancel: CancelToken) -> tuple[QImage, PictureScene]:
-            scene = picture_scene(shown.session, picture_request(choices, shown, load_theme), measure)
+            scene = picture_scene(shown.session, picture_request(choices, shown, load_theme), measure, lods)
             cancel.check()
             return scene_image(scene), scene
 

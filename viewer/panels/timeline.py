@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QWidget
 
@@ -20,6 +20,7 @@ from viewer.panels.timeline_pointer import TimelinePointer
 from viewer.store.session import Session
 from viewer.views import viewport
 from viewer.views.lane_hit import time_at, time_of
+from viewer.views.lane_lod import LodStore
 from viewer.views.ticks import Axis, exact, ticks
 from widgets.lane_headers import LaneHeaders
 from widgets.lane_overlay import Overlay, Tip
@@ -158,6 +159,11 @@ class TimelinePanel(QWidget):
         """Ids of the folded groups."""
         return self._lanes.collapsed
 
+    @property
+    def lods(self) -> LodStore:
+        """Levels of detail that pictures of the same traces can use."""
+        return self._lanes.lods
+
     def fit(self) -> None:
         """Show the whole job, also while more of its files arrive."""
         if self.extent is not None:
@@ -267,6 +273,7 @@ class TimelinePanel(QWidget):
         self._pointer.forget()
         self._frame = None
         self._update_scroll()
+        self._pointer.update_hit()
 
     def _selection_changed(self, selection: Selection) -> None:
         self.headers.set_selected_group(selection.group)
@@ -282,6 +289,7 @@ class TimelinePanel(QWidget):
         """Something other than the window changed: draw anew."""
         self._frame = None
         self._overview_key = None
+        self._pointer.update_hit()
         self.legend.set_paints(self._lanes.paints)
         self.canvas.update()
         self.headers.update()
@@ -381,6 +389,7 @@ class TimelinePanel(QWidget):
         super().resizeEvent(event)
         self._grid.activate()
         self._update_scroll()
+        self._pointer.follow()
         self._update_axis()
         self._update_minimap()
 
@@ -405,7 +414,9 @@ class TimelinePanel(QWidget):
             overlay.cursor_x = self._pointer.cursor.x()
             title, lines, paint = describe(self._lanes.session, self._pointer.hit, self.origin_ns)
             if title and self._pointer.dragging is None:
-                overlay.tip = Tip(self._pointer.cursor.x(), self._pointer.cursor.y(), title, lines, paint)
+                box = self._pointer.hit.box if self._pointer.hit is not None else None
+                avoid = QRectF(box.x, box.y - top, box.width, box.height) if box is not None else None
+                overlay.tip = Tip(self._pointer.cursor.x(), self._pointer.cursor.y(), title, lines, paint, avoid)
         return self._frame[1], overlay
 
     # keys

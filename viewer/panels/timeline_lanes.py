@@ -67,6 +67,11 @@ class TimelineLanes(QObject):
         return frozenset(lane.key for group in self.groups for lane in group.lanes if shrinks(lane))
 
     @property
+    def lods(self) -> LodStore:
+        """Levels of detail of the traces, as far as they are built by now."""
+        return self._lods
+
+    @property
     def paints(self) -> tuple[Paint, ...]:
         """What occurs in the session, as far as it is known by now."""
         return self._lods.paints(self.session)

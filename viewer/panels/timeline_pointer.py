@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QPointF, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 
 from viewer.base.frames import Hit
@@ -41,6 +41,7 @@ class TimelinePointer(QObject):
         super().__init__(panel)
         self._panel, self._context, self._lanes = panel, context, lanes
         self.cursor: QPointF | None = None
+        self._on_screen: QPointF | None = None
         self.hit: Hit | None = None
         self.dragging: TimeRange | None = None
 
@@ -58,8 +59,16 @@ class TimelinePointer(QObject):
     def point(self, at: QPointF | None) -> None:
         """The pointer is there now; None when it left."""
         self.cursor = at
+        self._on_screen = self._panel.canvas.mapToGlobal(at) if at is not None else None
         self.update_hit()
         self.moved.emit()
+
+    def follow(self) -> None:
+        """The canvas moved or changed its size under a mouse that rests: look at what is under it now."""
+        if self._on_screen is None:
+            return
+        at = self._panel.canvas.mapFromGlobal(self._on_screen)
+        self.point(at if QRectF(self._panel.canvas.rect()).contains(at) else None)
 
     def update_hit(self) -> None:
         """Look again at what is under the pointer: the lanes moved below it."""

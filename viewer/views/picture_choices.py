@@ -89,7 +89,7 @@ def picture_window(choices: Choices, shown: Shown) -> TimeRange:
     if choices.extent == "range":
         chosen = shown.selection.range
         if chosen is None or chosen.length_ns <= 0:
-            raise UsageError("no range is selected: drag over the timeline with Shift, or choose another window.")
+            raise UsageError("no range is selected: drag over the lanes to select one, or choose another window.")
         margin = chosen.length_ns // 20
         return TimeRange(chosen.start_ns - margin, chosen.end_ns + margin)
     if choices.extent == "typed":

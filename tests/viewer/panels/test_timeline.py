@@ -261,6 +261,34 @@ def test_hover_tells_name_duration_and_start(open_desk: Desk) -> None:
     assert told[-1] == ""
 
 
+def test_a_resting_mouse_is_told_what_lies_below_it_after_the_canvas_moved(open_desk: Desk) -> None:
+    told: list[str] = []
+    panel = open_desk.panel
+    panel.hovered.connect(told.append)
+    at = open_desk.at("stream 7", 60_000)
+    open_desk.move(at)
+    assert told[-1].startswith("gemm")
+    grown = panel.width() * 4
+    panel.resize(grown, panel.height())  # the same px shows an earlier time now
+    assert "starts at 40 us" not in told[-1]
+    panel.resize(1100, panel.height())
+    assert told[-1].startswith("gemm")
+    assert "starts at 40 us" in told[-1]
+    panel.resize(at.x() - 60 + open_desk.canvas.x(), panel.height())  # the canvas ends before the mouse
+    assert told[-1] == ""
+
+
+def test_the_tooltip_knows_what_it_must_not_cover(open_desk: Desk) -> None:
+    at = open_desk.at("stream 7", 55_000)
+    open_desk.move(at)
+    shown = open_desk.panel._source(open_desk.canvas.width(), open_desk.canvas.height(), 1.0)
+    assert shown is not None
+    tip = shown[1].tip
+    assert tip is not None
+    assert tip.avoid is not None
+    assert tip.avoid.contains(QPointF(at))
+
+
 def test_m_asks_for_a_note_at_the_cursor_else_at_the_selection(open_desk: Desk) -> None:
     asked: list[tuple[int, str]] = []
     open_desk.panel.note_requested.connect(lambda t, lane: asked.append((t, lane)))
