@@ -12,7 +12,9 @@ from typing import Final
 from viewer.base.work import Progress
 
 SETTLE_SECONDS: Final = 0.5
-"""No time left is estimated before this: the first rates are noise."""
+"""Bytes must have flowed for so long before there is a rate: the first ones are noise."""
+STALL_SECONDS: Final = 0.75
+"""Readers report each block, far more often: a longer silence is the compiler at work, which happens once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,12 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All files at one instant. Rates are per second of wall time; ``seconds_left`` is None while unknown."""
+    """All files at one instant.
+
+    Rates are per second in which files were read, 0 while they are not known: compiling the engine, files that come
+    from the cache and waiting say nothing about the rest. ``seconds_left`` is None while unknown. ``seconds`` is wall
+    time since the job began.
+    """
 
     files: tuple[FileState, ...] = ()
     done_bytes: int = 0
@@ -71,6 +78,7 @@ class ProgressBoard:
         self._lock = threading.Lock()
         self._files: dict[str, FileState] = {}
         self._begin = clock()
+        self._flow = _Flow()
 
     def expect(self, files: Iterable[tuple[str, int]]) -> None:
         """Announce files (path, bytes on disk) before they are read, so that totals are right from the start."""
@@ -84,6 +92,7 @@ class ProgressBoard:
             old = self._files.get(progress.path)
             if old is not None and old.state in ("open", "failed", "cancelled"):
                 return
+            self._flow.take(self._clock(), old, progress)
             done = 0 < progress.total_bytes <= progress.done_bytes and progress.stage == "done"
             self._files[progress.path] = FileState(
                 progress.path,
@@ -105,6 +114,7 @@ class ProgressBoard:
         """The state of all files."""
         with self._lock:
             files = tuple(self._files.values())
+            rate, event_rate = self._flow.rates()
         seconds = max((self._clock() if now is None else now) - self._begin, 1e-9)
         counted = [f for f in files if f.state != "cancelled"]
         total = sum(f.total_bytes for f in counted)
@@ -112,6 +122,39 @@ class ProgressBoard:
             f.total_bytes if f.state in ("open", "failed") else min(f.done_bytes, f.total_bytes) for f in counted
         )
         events = sum(f.events for f in files)
-        rate = done / seconds
-        left = (total - done) / rate if rate and seconds >= SETTLE_SECONDS else None
-        return Overview(files, done, total, events, events / seconds, rate, left, seconds)
+        left = (total - done) / rate if rate and total > done else None
+        return Overview(files, done, total, events, event_rate, rate, left, seconds)
+
+
+class _Flow:
+    """What was read while files were being read, and how long that took."""
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+        self._warm = False
+        self.seconds = 0.0
+        self.bytes = self.events = 0
+
+    def take(self, now: float, old: FileState | None, new: Progress) -> None:
+        """Count one report, given the last one of the same file."""
+        begun = old is not None and old.state == "reading"
+        if new.stage == "done" and not begun:
+            return  # from the cache, at no cost
+        silent = now - self._last if self._last is not None else None
+        self._last = now
+        known = old if begun else None
+        read = new.done_bytes - (known.done_bytes if known is not None else 0)
+        # Sorting and writing tell nothing on their way; only the first of them waits for the compiler.
+        worked = known is not None and known.stage != new.stage and self._warm
+        self._warm |= new.stage == "done"
+        if silent is None or (silent > STALL_SECONDS and not worked):
+            return
+        self.seconds += silent
+        self.bytes += max(0, read)
+        self.events += max(0, new.events - (known.events if known is not None else 0))
+
+    def rates(self) -> tuple[float, float]:
+        """Bytes and events per second; zeros while they are not believable."""
+        if self.seconds < SETTLE_SECONDS:
+            return 0.0, 0.0
+        return self.bytes / self.seconds, self.events / self.seconds

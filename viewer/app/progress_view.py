@@ -139,7 +139,7 @@ class ProgressView(QFrame):
             parts.append(f"{view.finished} of {len(view.files)} files")
         if view.total_bytes:
             parts.append(f"{format_bytes(view.done_bytes)} of {format_bytes(view.total_bytes)}")
-        if view.events:
+        if view.events_per_second:
             parts.append(format_rate(view.events_per_second, "events/s"))
         if view.seconds_left is not None and view.finished < len(view.files):
             parts.append(f"{format_seconds(view.seconds_left)} left")
