@@ -11,7 +11,7 @@ from viewer.base.work import CancelToken
 from viewer.panels.work import WorkRunner
 
 
-@pytest.fixture()
+@pytest.fixture
 def runner(qtbot: QtBot) -> Iterator[WorkRunner]:
     r = WorkRunner()
     yield r
