@@ -83,6 +83,8 @@ class Scanned:
 
 
 ChunkDone = Callable[["EventScan"], None]
+Look = Callable[[TextWindow, Block, int, int], None]
+"""Sees new rows of the slice block, [from, to), while the window still holds their text; it may write columns."""
 
 
 class EventScan:
@@ -93,6 +95,7 @@ class EventScan:
         args_sink: gets the args text of each chunk; offsets then count in what it was given. None leaves offsets of
             the source.
         chunk_done: called after each piece, for progress and cancellation (may raise).
+        look: for dialects that keep in args what other columns are made of.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class EventScan:
         window: TextWindow,
         args_sink: Callable[[memoryview], None] | None = None,
         chunk_done: ChunkDone | None = None,
+        look: Look | None = None,
     ) -> None:
         self.window = window
         self.out = Scanned()
@@ -107,6 +111,7 @@ class EventScan:
         self._sunk = 0
         self._arena = np.empty(1 << 20 if args_sink else 0, np.uint8)
         self._chunk_done = chunk_done
+        self._look = look
         self._counts = np.zeros(scan.COUNTER_WORDS, np.int64)
         self._fresh_blocks()
 
@@ -334,6 +339,8 @@ class EventScan:
         counts = self._counts
         new_slices, new_marks = int(counts[scan.SLICES]), int(counts[scan.MARKS])
         old_slices, old_marks = self._gathered
+        if self._look is not None and new_slices > old_slices:
+            self._look(self.window, self._slices, old_slices, new_slices)
         phases = self._marks.small[scan.PHASE, old_marks:new_marks]
         for i in np.flatnonzero(phases == ord("C")):
             self._counter(old_marks + int(i))

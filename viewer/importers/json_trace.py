@@ -10,15 +10,16 @@ from typing import Any, Final
 import numpy as np
 
 from viewer.base.errors import InputError
-from viewer.base.findings import Finding
+from viewer.base.findings import Finding, Ledger
 from viewer.base.ids import Role
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.columns import Built, build
-from viewer.importers.event_scan import EventScan, Scanned
+from viewer.importers.event_scan import EventScan, Look, Scanned
 from viewer.importers.source import open_text
 from viewer.importers.window import CHUNK, TextWindow
 from viewer.store.loose_json import loads
 from viewer.store.meta import TraceMeta
+from viewer.store.raw import RawTrace
 from viewer.store.schema import FORMAT_VERSION
 
 _RANK: Final = re.compile(r"(?<![a-z])rank[_\-. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
@@ -39,14 +40,18 @@ class JsonTrace:
     in_source: bool
 
 
-def read_json(job: ImportJob, chunk: int = CHUNK) -> JsonTrace:
-    """Read the text of a Chrome-style trace. Raises InputError when it holds no event array."""
+def read_json(job: ImportJob, chunk: int = CHUNK, look: Look | None = None) -> JsonTrace:
+    """Read the text of a Chrome-style trace. Raises InputError when it holds no event array.
+
+    ``look`` sees every slice while its text is at hand, see EventScan.
+    """
     stream, in_source = open_text(job.path)
     try:
         scan = EventScan(
             TextWindow(stream, chunk),
             None if in_source else job.args_sink,
             lambda s: job.tell("read", stream.position, s.events),
+            look,
         )
         try:
             scanned = scan.run()
@@ -101,8 +106,22 @@ def rank_in_name(path: Path) -> int | None:
 
 def finish(job: ImportJob, trace: JsonTrace, name: str, **meta: Any) -> Imported:
     """Ledger, findings and extents into a TraceMeta. ``meta`` are further fields of it."""
-    scanned, raw = trace.scanned, trace.built.raw
+    scanned = trace.scanned
     findings = [*_reading_findings(scanned), *trace.built.findings]  # after build(), which adds to the notes
+    return seal(
+        job,
+        trace.built.raw,
+        name,
+        scanned.ledger,
+        findings,
+        complete=scanned.complete,
+        args_in_source=trace.in_source,
+        **meta,
+    )
+
+
+def seal(job: ImportJob, raw: RawTrace, name: str, ledger: Ledger, findings: list[Finding], **meta: Any) -> Imported:
+    """Raw columns and a ledger, with the extents that they give, as an importer hands them over."""
     slices = raw.slices
     first = last = gpu_first = gpu_last = None
     if len(slices.start_ns):
@@ -125,7 +144,6 @@ def finish(job: ImportJob, trace: JsonTrace, name: str, **meta: Any) -> Imported
         findings.append(
             Finding("no-gpu-work", "info", 1, "the file holds no GPU work: its device figures do not exist")
         )
-    ledger = scanned.ledger
     assert ledger.balanced()
     return Imported(
         raw,
@@ -134,13 +152,11 @@ def finish(job: ImportJob, trace: JsonTrace, name: str, **meta: Any) -> Imported
             format=name,
             source=job.stamp,
             rules_hash=job.rules.hash,
-            complete=scanned.complete,
             events=ledger.kept + ledger.repaired,
             first_ns=first,
             last_ns=last,
             gpu_first_ns=gpu_first,
             gpu_last_ns=gpu_last,
-            args_in_source=trace.in_source,
             ledger=ledger,
             findings=findings,
             **meta,
