@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import LaneKind, Paint
-from viewer.base.selection import GapRef, SliceRef, TimeRange
+from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
 
-Jump = SliceRef | GapRef | TimeRange | None
+Jump = SliceRef | GapRef | TimeRange | GroupRef | None
 """Where a click on a row leads."""
 
 

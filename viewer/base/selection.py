@@ -45,6 +45,13 @@ class GapRef:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupRef:
+    """A rank: the id of its RankGroup; None stands for all ranks."""
+
+    group: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The one selection of the window: at most one of slice and gap, plus an optional range and rank group."""
 

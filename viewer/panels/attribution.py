@@ -16,6 +16,7 @@ from viewer.store.session import Session
 from widgets.theming import set_tip
 
 HINT = "Open a trace: this panel says how much of the time was compute, exposed communication, exposed memory and idle."
+COMPUTING = "Computing where the time went…"
 SETTLE_MS = 80
 """Following the visible window, figures are computed when it has rested this long."""
 
@@ -73,6 +74,8 @@ class AttributionPanel(QWidget):
         if asked == self._asked:
             return
         self._asked = asked
+        if self.view.frame is None:
+            self.view.set_message(COMPUTING)
         self.view.set_stale()
         self._context.work.submit(
             "attribution",

@@ -18,6 +18,8 @@ HINT = (
     "what caused it and how each figure was computed."
 )
 
+COMPUTING = "Computing what this is and why it took so long…"
+
 
 def error_sentence(what: str, error: Exception) -> str:
     """One sentence about work that failed."""
@@ -68,6 +70,8 @@ class BreakdownPanel(QWidget):
             self._context.work.cancel("breakdown")
             self.view.set_message(HINT)
             return
+        if self.view.frame is None:
+            self.view.set_message(COMPUTING)
         self.view.set_stale()
         self._context.work.submit(
             "breakdown", lambda cancel: self._compute(session, selection, cancel), self.view.set_frame, self._failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from viewer.base.frames import Jump
-from viewer.base.selection import EMPTY, GapRef, Selection, SliceRef, TimeRange
+from viewer.base.selection import EMPTY, GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
@@ -19,7 +19,7 @@ class JobContext(QObject):
         selection_changed(Selection)
         window_changed(TimeRange): the visible range of session time moved.
         theme_changed(Theme)
-        reveal_requested(object): bring a SliceRef, GapRef or TimeRange into view (the timeline listens).
+        reveal_requested(object): bring a SliceRef, GapRef, TimeRange or GroupRef into view (the timeline listens).
     """
 
     session_changed = Signal(object)
@@ -106,6 +106,8 @@ class JobContext(QObject):
             )
         elif isinstance(target, TimeRange):
             self.select(Selection(range=target, group=group))
+        elif isinstance(target, GroupRef):
+            self.select(Selection(range=self._selection.range, group=target.group))
         else:
             return
         self.reveal_requested.emit(target)

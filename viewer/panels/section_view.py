@@ -222,7 +222,7 @@ class SectionView(QWidget):
     """A panel's content.
 
     Signals:
-        jump_requested(object): a SliceRef, GapRef or TimeRange that a row, value or button points at.
+        jump_requested(object): a SliceRef, GapRef, TimeRange or GroupRef that a row, value or button points at.
     """
 
     jump_requested = Signal(object)

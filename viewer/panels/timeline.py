@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QWidget
 
 from viewer.base.frames import LaneFrame, Note, Placement
-from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
+from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
@@ -191,10 +191,13 @@ class TimelinePanel(QWidget):
         if self.extent is not None:
             self.set_window(viewport.clamped(target, self.extent))
 
-    def reveal(self, target: SliceRef | GapRef | TimeRange) -> None:
+    def reveal(self, target: SliceRef | GapRef | TimeRange | GroupRef) -> None:
         """Bring into view: unfold the group, scroll to the lane, pan or zoom as little as needed."""
         window = self.window()
         if window is None or self.extent is None:
+            return
+        if isinstance(target, GroupRef):
+            self._show_group(target.group)
             return
         if isinstance(target, TimeRange):
             self.set_window(viewport.focused(target, self.extent))
@@ -212,6 +215,13 @@ class TimelinePanel(QWidget):
         for row in self._lanes.placement.rows:
             if row.lane is not None and (target.input, lane) in row.lane.parts:
                 self._scroll_to(row.y + depth * row.row_height, row.row_height + 8)
+
+    def _show_group(self, group: int | None) -> None:
+        """Scroll to a group's header unless the header and some of its lanes are in sight."""
+        rows = self._lanes.placement.rows
+        head = next((r for r in rows if r.lane is None and r.group.id == group), None)
+        if head is not None and not 0 <= head.y - self.scroll_top <= self.canvas.height() // 2:
+            self.scrollbar.setValue(head.y)
 
     def focus_selection(self) -> None:
         """Zoom to what is selected; when it is in focus already, or nothing is selected, show everything."""

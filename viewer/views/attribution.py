@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viewer.analyses.attribution import Block, DeviceFigures, attribute, largest_blocks, largest_gaps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.frames import BarFrame, Figure, PanelFrame, Section
 from viewer.base.ids import Paint
-from viewer.base.selection import GapRef, SliceRef, TimeRange
+from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
 from viewer.base.time import format_duration
 from viewer.base.units import format_count
 from viewer.store.session import Input, RankGroup, Session
@@ -43,6 +43,7 @@ class DeviceRow:
     item: Input
     device: int
     label: str
+    group: int
     window: tuple[int, int] | None
     figures: DeviceFigures
 
@@ -68,6 +69,8 @@ def attribution(session: Session, group: int | None = None, chosen: TimeRange | 
         total = _summed([r.figures for r in rows])
         sections += _identity(total, f"Sum over {plural(len(rows), 'device')}", chosen, devices=len(rows))
         sections.append(_per_device(rows, one is None))
+    if one is not None and len(session.groups) > 1:
+        sections[0] = replace(sections[0], actions=(("All ranks", GroupRef(None)),))
     sections.append(_blocks(rows))
     sections.append(_gaps(session, rows))
     without = [g.label for g in groups if not any(r.item.index in g.inputs for r in rows)]
@@ -117,7 +120,7 @@ def _rows(session: Session, group: RankGroup, chosen: TimeRange | None) -> list[
                 label += f", segment {item.segment + 1}"
             if len(devices) > 1:
                 label += f", GPU {device}"
-            out.append(DeviceRow(item, device, shown(label, 80), window, figures))
+            out.append(DeviceRow(item, device, shown(label, 80), group.id, window, figures))
     return out
 
 
@@ -187,13 +190,11 @@ def _per_device(rows: list[DeviceRow], ranks: bool) -> Section:
     table = TableMaker(
         (
             ("Rank" if ranks else "Device", "The rank; the GPU or segment where a rank has several."),
-            ("Compute", "U(compute) as a share of the span."),
-            ("Exp. comm", "U(communication) − overlap with compute, as a share of the span."),
-            ("Exp. mem", "U(memory − compute − communication), as a share of the span."),
+            ("Comp.", "U(compute) as a share of the span."),
+            ("Comm", "Exposed communication: U(communication) − overlap with compute, as a share of the span."),
+            ("Mem", "Exposed memory: U(memory − compute − communication), as a share of the span."),
             ("Idle", "Span − U(all GPU work), as a share of the span."),
             ("Hidden", "U(communication ∩ compute) as a share of communication."),
-            ("Busy", "U(all GPU work)."),
-            ("Span", "Length of the range; for whole traces last end − first start of GPU work on the device."),
         )
     )
     for row in rows:
@@ -205,13 +206,14 @@ def _per_device(rows: list[DeviceRow], ranks: bool) -> Section:
             pct(f.memory_exposed_ns, f.span_ns),
             pct(f.idle_ns, f.span_ns),
             pct(f.overlap_ns, f.comm_ns),
-            dur(f.busy_ns),
-            dur(f.span_ns),
+            jump=GroupRef(row.group) if ranks else None,
         )
     return Section(
         "By rank" if ranks else "By device",
         table=table.frame(),
-        note="Each row uses that rank's own clock; aligning clocks never changes a duration.",
+        note="Comm and Mem count what is exposed; Hidden is the share of communication that compute hides. "
+        + ("A row selects its rank. " if ranks else "")
+        + "Each row uses that rank's own clock; aligning clocks never changes a duration.",
     )
 
 

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from tests.support.build import call, kernel, make_session, make_trace, rows_named
 from tests.support.themes import theme
 from viewer.base.errors import InputError, UsageError
-from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.base.selection import GroupRef, Selection, SliceRef, TimeRange
 from viewer.panels.attribution import AttributionPanel
 from viewer.panels.breakdown import BreakdownPanel
 from viewer.panels.context import JobContext
@@ -163,6 +163,50 @@ def test_attribution_follows_group_and_range_and_computes_nothing_twice(
     context.set_window(TimeRange(0, 77))
     settle(qtbot, context)
     assert asked == [(None, None), (1, None), (1, TimeRange(0, 50))]
+
+
+def test_a_row_of_a_rank_selects_it_and_a_button_all_of_them_again(
+    context: JobContext, qtbot: QtBot, session: Session
+) -> None:
+    panel = AttributionPanel(context)
+    qtbot.addWidget(panel)
+    panel.resize(380, 900)
+    panel.show()
+    context.set_session(session)
+    context.select(Selection(range=TimeRange(0, 50)))
+    settle(qtbot, context)
+    ranks = next(b for b in panel.view.boxes if b.section.title == "By rank")
+    assert ranks.table is not None
+    assert ranks.table.horizontalScrollBar().maximum() == 0, "the table fits the width of the panel"
+    with qtbot.waitSignal(context.reveal_requested) as caught:
+        ranks.table.clicked.emit(ranks.table.model().index(1, 0))
+    assert caught.args == [GroupRef(1)]
+    assert context.selection == Selection(range=TimeRange(0, 50), group=1)
+    settle(qtbot, context)
+    assert panel.view.title.text() == "rank 1 · GPU 0"
+    panel.view.boxes[0].buttons[0].click()
+    assert context.selection == Selection(range=TimeRange(0, 50))
+    settle(qtbot, context)
+    assert panel.view.title.text() == "2 ranks"
+
+
+def test_panels_say_that_they_compute_before_there_is_anything_to_show(
+    context: JobContext, qtbot: QtBot, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = gated(monkeypatch, attribution_view, "attribution")
+    second, _ = gated(monkeypatch, breakdown_view, "breakdown")
+    attribution, breakdown = AttributionPanel(context), BreakdownPanel(context)
+    for panel in (attribution, breakdown):
+        qtbot.addWidget(panel)
+    context.set_session(session)
+    context.select(Selection(slice=ref(session)))
+    said = [panel.view.message.text() for panel in (attribution, breakdown)]
+    first.set()
+    second.set()
+    settle(qtbot, context)
+    assert said == ["Computing where the time went…", "Computing what this is and why it took so long…"]
+    assert attribution.view.frame is not None
+    assert breakdown.view.frame is not None
 
 
 def test_attribution_of_the_visible_window(context: JobContext, qtbot: QtBot, session: Session) -> None:

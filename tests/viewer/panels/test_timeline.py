@@ -14,7 +14,7 @@ from tests.support.build import call, kernel, make_session, make_trace, op, pyth
 from tests.support.themes import theme
 from viewer.base.frames import Note
 from viewer.base.ids import Paint
-from viewer.base.selection import EMPTY, GapRef, Selection, SliceRef, TimeRange
+from viewer.base.selection import EMPTY, GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.panels.context import JobContext
 from viewer.panels.timeline import TimelinePanel
 from viewer.panels.work import WorkRunner
@@ -375,6 +375,19 @@ def test_reveal_scrolls_to_the_lane_and_moves_the_window(open_desk: Desk) -> Non
     assert 0 <= y < open_desk.canvas.height()
     open_desk.context.jump(TimeRange(BASE + 1_000, BASE + 2_000))
     assert open_desk.window == TimeRange(BASE + 750, BASE + 2_250)
+
+
+def test_reveal_of_a_rank_scrolls_to_its_header(open_desk: Desk) -> None:
+    panel = open_desk.panel
+    panel.resize(1100, 300)
+    window = open_desk.window
+    open_desk.context.jump(GroupRef(1))
+    assert open_desk.context.selection == Selection(group=1)
+    head = next(r for r in panel.placement.rows if r.lane is None and r.group.id == 1)
+    assert panel.scroll_top == min(head.y, panel.scrollbar.maximum()) > 0
+    assert open_desk.window == window
+    open_desk.context.jump(GroupRef(None))
+    assert panel.scroll_top > 0, "all ranks: the lanes stay where they are"
 
 
 def test_more_files_keep_the_window_and_the_folding(open_desk: Desk) -> None:

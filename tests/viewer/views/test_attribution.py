@@ -6,7 +6,7 @@ import pytest
 from tests.support.build import annotation, copy, kernel, make_session, make_trace, row_named, rows_named
 from tests.support.panel_frames import figure, section, table, titles, unexplained, values
 from viewer.base.ids import Paint
-from viewer.base.selection import GapRef, SliceRef, TimeRange
+from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
 from viewer.store.session import Session
 from viewer.views.attribution import attribution
 
@@ -96,9 +96,10 @@ def test_all_ranks_have_a_row_each_and_a_sum(session: Session) -> None:
     frame = attribution(session)
     assert frame.title == "2 ranks"
     assert table(frame, "By rank").rows == [
-        ("rank 0", "40.0 %", "20.0 %", "10.0 %", "30.0 %", "33.3 %", "700 ns", "1.000 us"),
-        ("rank 1", "66.7 %", "0.0 %", "0.0 %", "33.3 %", "–", "400 ns", "600 ns"),
+        ("rank 0", "40.0 %", "20.0 %", "10.0 %", "30.0 %", "33.3 %"),
+        ("rank 1", "66.7 %", "0.0 %", "0.0 %", "33.3 %", "–"),
     ]
+    assert table(frame, "By rank").jumps == [GroupRef(0), GroupRef(1)]
     assert values(frame, "Sum over 2 devices")["sum = span"] == "1.600 us (1,600 ns)"
     assert values(frame, "Sum over 2 devices")["compute"] == "800 ns · 50.0 %"
     assert "Summed over 2 devices" in figure(frame, "Sum over 2 devices", "idle").how
@@ -109,6 +110,13 @@ def test_all_ranks_have_a_row_each_and_a_sum(session: Session) -> None:
         ("rank 0", "Memcpy DtoH", "300 ns"),
         ("rank 1", "gemm", "200 ns"),
     ]
+
+
+def test_one_rank_of_several_leads_back_to_all(session: Session) -> None:
+    assert attribution(session, 1).sections[0].actions == (("All ranks", GroupRef(None)),)
+    assert attribution(session).sections[0].actions == ()
+    alone = make_session(make_trace(kernel("a", 0, 10), rank=0))
+    assert attribution(alone, 0).sections[0].actions == ()
 
 
 def test_several_devices_of_a_rank_are_told_apart() -> None:
