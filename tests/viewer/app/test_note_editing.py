@@ -3,8 +3,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
+from viewer.app.dialogs import NoteDialog
 from viewer.app.note_editing import NoteEditor
 
 
@@ -87,3 +90,31 @@ def test_notes_of_a_job_come_back_with_it(editor: NoteEditor) -> None:
     assert not editor.stack.canUndo()
     editor.use_job(("/a",))
     assert texts(editor) == ["of a"]
+
+
+def test_a_note_is_written_with_enter_and_shift_enter(qtbot: QtBot) -> None:
+    dialog = NoteDialog()
+    qtbot.addWidget(dialog)
+    dialog.show()
+    edit = dialog.findChild(QPlainTextEdit)
+    add = next(b for b in dialog.findChildren(QPushButton) if b.text() == "Add Note")
+    assert not add.isEnabled()
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert dialog.isVisible(), "nothing is written yet"
+    qtbot.keyClicks(edit, "one")
+    qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(edit, "two")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert dialog.result() == QDialog.DialogCode.Accepted
+    assert not dialog.isVisible()
+    assert dialog.text() == "one\ntwo"
+
+
+def test_a_note_that_is_edited_can_be_overwritten_or_left(qtbot: QtBot) -> None:
+    dialog = NoteDialog("old")
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.keyClicks(dialog.findChild(QPlainTextEdit), "new")
+    assert dialog.text() == "new"
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert dialog.result() == QDialog.DialogCode.Rejected
