@@ -133,21 +133,41 @@ def _first(found: NDArray[np.bool_], columns: Columns) -> tuple[int, int]:
     return len(at), int(at.min()) if len(at) else -1
 
 
+def _reject(scanned: Scanned, reason: str, columns: Columns, found: NDArray[np.bool_]) -> tuple[int, int]:
+    """Book events that were kept or repaired so far as rejected; (count, byte offset of the first)."""
+    ledger, at = scanned.ledger, columns["at"][found]
+    repaired = 0
+    for name, offsets in scanned.mended_at.items():
+        left = np.array(offsets, np.int64)
+        left = left[~np.isin(left, at)]
+        repaired += len(offsets) - len(left)
+        ledger.reasons.pop(name)
+        if len(left):
+            ledger.reasons[name] = (len(left), int(left.min()))
+        scanned.mended_at[name] = left.tolist()
+    scanned.mended_at = {name: offsets for name, offsets in scanned.mended_at.items() if offsets}
+    count, first = _first(found, columns)
+    ledger.reasons[reason] = (count, first)
+    ledger.rejected += count
+    ledger.repaired -= repaired
+    ledger.kept -= count - repaired
+    return count, first
+
+
 def _count_mended(
     scanned: Scanned, slices: Columns, marks: Columns, mended: NDArray[np.bool_], findings: list[Finding]
 ) -> None:
     if not mended.any():
         return
     bad = np.append(mended, [False, False])  # index -1, and the one that was added for missing ids
-    total, first = 0, -1
-    for columns in (slices, marks):
-        count, at = _first(bad[columns["name"]] | bad[columns["cat"]], columns)
-        total += count
-        first = at if first < 0 else min(first, at) if at >= 0 else first
-    ledger = scanned.ledger
-    total = min(total, ledger.kept)
+    found = np.concatenate([c["at"][bad[c["name"]] | bad[c["cat"]]] for c in (slices, marks)])
+    for others in scanned.mended_at.values():  # an event is repaired once
+        found = found[~np.isin(found, others)]
+    ledger, total = scanned.ledger, len(found)
     if total:
+        first = int(found.min())
         ledger.reasons["text"] = (total, first)
+        scanned.mended_at["text"] = found.tolist()
         ledger.repaired += total
         ledger.kept -= total
         message = "names held bytes or escapes that are no text: shown with replacement characters"
@@ -210,11 +230,7 @@ def _without_untimed(
     first, last = int(others.min()), int(others.max())
     if first <= max(FAR_FROM_ZERO_NS, last - first):
         return slices, None
-    count, at = _first(zero, slices)
-    ledger = scanned.ledger
-    ledger.reasons["untimed"] = (count, at)
-    ledger.rejected += count
-    ledger.kept -= count
+    count, at = _reject(scanned, "untimed", slices, zero)
     findings.append(
         Finding(
             "untimed",
@@ -269,7 +285,7 @@ def _paired(scanned: Scanned, marks: Columns, findings: list[Finding]) -> tuple[
     first, last = first[in_file], last[in_file]
     n = len(first)
     absent = np.full(n, ABSENT, np.int64)
-    own = marks["args_len"][first] > 0
+    own = marks["args_len"][first] >= marks["args_len"][last]  # one of both is kept: the one that says more
     paired: Columns = {
         "start_ns": marks["time_ns"][first],
         "dur_ns": marks["time_ns"][last] - marks["time_ns"][first],
@@ -292,11 +308,7 @@ def _paired(scanned: Scanned, marks: Columns, findings: list[Finding]) -> tuple[
     lost_ends = np.zeros(len(phase), np.bool_)
     lost_ends[rows[~is_begin & (partner < 0)]] = True
     if lost_ends.any():
-        count, at = _first(lost_ends, marks)
-        ledger = scanned.ledger
-        ledger.reasons["end-without-begin"] = (count, at)
-        ledger.rejected += count
-        ledger.kept -= count
+        count, at = _reject(scanned, "end-without-begin", marks, lost_ends)
         findings.append(
             Finding("end-without-begin", "warning", count, "end events whose begin is not in the file", f"byte {at}")
         )

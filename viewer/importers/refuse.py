@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,38 @@ _KNOWN: Final = (
     (b"\x80\x05", "is a Python pickle, which is never executed here", _STEP),
     (b"\x7fELF", "is a program", _STEP),
 )
+
+_FOREIGN: Final = (
+    (
+        rb'"\$schema"\s*:\s*"https?://www\.speedscope\.app|"exporter"\s*:\s*"[^"]*speedscope',
+        "is a speedscope profile: sampled call stacks of a CPU, no trace of events",
+        "Open it in speedscope; here, give a trace of the same run.",
+    ),
+    (
+        rb'"hloModule"\s*:',
+        "is a memory viewer's report of XProf, no trace",
+        "Give the trace.json.gz of the same profile.",
+    ),
+    (
+        rb'"schema"\s*:\s*"1\.\d[^"]*"\s*,.{0,400}?"nodes"\s*:\s*\[',
+        "is a PyTorch execution trace (Chakra): a graph of operators without times of the device",
+        "Give the profiler's trace of the same run.",
+    ),
+    (
+        rb'"job_meta"\s*:\s*\{',
+        "is the result of a straggler analysis, no timeline",
+        "Give the timeline of the same job (timeline-*.json).",
+    ),
+)
+"""(pattern of the head, what it is, next step) of JSON that is often beside traces and is none."""
+
+
+def foreign_json(head: bytes) -> tuple[str, str] | None:
+    """(problem, next step) when a text is JSON of a known kind that is no trace; None when it is not known."""
+    for pattern, what, step in _FOREIGN:
+        if re.search(pattern, head, re.DOTALL):
+            return what, step
+    return None
 
 
 def refusal(path: Path, head: bytes, size: int) -> tuple[str, str, str]:

@@ -9,11 +9,23 @@ from viewer.base.registry import Registry
 from viewer.importers.base import Importer
 from viewer.importers.chrome import ChromeImporter
 from viewer.importers.kineto import KinetoImporter
-from viewer.importers.refuse import refusal
+from viewer.importers.megatronapp import MegatronAppImporter
+from viewer.importers.proton import ProtonImporter
+from viewer.importers.refuse import foreign_json, refusal
+from viewer.importers.rocprofv3 import Rocprofv3Importer
 from viewer.importers.source import explain_os_error, text_head
+from viewer.importers.straggler import StragglerImporter
+from viewer.importers.trace_viewer import TraceViewerImporter
+from viewer.importers.viztracer import VizTracerImporter
 
 IMPORTERS: Registry[Importer] = Registry("importer")
+IMPORTERS.add(VizTracerImporter.name, VizTracerImporter())
 IMPORTERS.add(KinetoImporter.name, KinetoImporter())
+IMPORTERS.add(TraceViewerImporter.name, TraceViewerImporter())
+IMPORTERS.add(StragglerImporter.name, StragglerImporter())
+IMPORTERS.add(MegatronAppImporter.name, MegatronAppImporter())
+IMPORTERS.add(Rocprofv3Importer.name, Rocprofv3Importer())
+IMPORTERS.add(ProtonImporter.name, ProtonImporter())
 IMPORTERS.add(ChromeImporter.name, ChromeImporter())
 
 
@@ -28,6 +40,8 @@ def importer_of(path: Path) -> tuple[Importer, int]:
         score = importer.sniff(head)
         if score > sure:
             best, sure = importer, score
+    if sure < 2 and (known := foreign_json(head)):
+        raise InputError(str(path), known[0], "", known[1])
     if best is None:
         raise InputError(str(path), *refusal(path, head, path.stat().st_size))
     return best, sure

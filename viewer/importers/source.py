@@ -283,3 +283,28 @@ def explain_os_error(path: Path, error: OSError) -> InputError:
         return InputError(str(path), "is a folder, not a file", next_step="Give the folder itself, it is walked.")
     reason = error.strerror or type(error).__name__
     return InputError(str(path), f"cannot be read ({reason})", next_step="Check the disk or the network folder.")
+
+
+def whole_text(path: Path, most: int) -> tuple[bytes, str]:
+    """All text of a source, for formats that cannot be read in pieces, and the damage at its end ("" without).
+
+    Raises:
+        InputError: it is longer than ``most`` bytes.
+        OSError: it cannot be read.
+    """
+    stream, _ = open_text(path)
+    text = bytearray()
+    room = memoryview(bytearray(PIECE))
+    try:
+        while count := stream.read_into(room):
+            text += room[:count]
+            if len(text) > most:
+                raise InputError(
+                    str(path),
+                    f"holds more than {most >> 20:,} MiB of JSON in a format that has to be read as a whole",
+                    "",
+                    "Record a shorter part of the run.",
+                )
+    finally:
+        stream.close()
+    return bytes(text), stream.damage
