@@ -69,6 +69,8 @@ class Scanned:
     ledger: Ledger = field(default_factory=Ledger)
     notes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Other counts by name: (count, first offset)."""
+    mended_at: dict[str, list[int]] = field(default_factory=dict)
+    """Offsets of the repaired events by reason: an event that is rejected later is no longer a repaired one."""
     has_events: bool = False
     """Whether there is an event array at all."""
     is_array: bool = False
@@ -289,6 +291,7 @@ class EventScan:
         kept = self._scan_plain(result.plain, offset, offset + result.args_at, result.args_size)
         if result.kind == "repaired" and kept:
             self._reason("quotes-or-brackets", offset)
+            out.mended_at.setdefault("quotes-or-brackets", []).append(offset)
             out.ledger.repaired += 1
         self._harvest()
         return True

@@ -67,7 +67,7 @@ def _integer(value: Any) -> int | None:
             value = int(value)
         except ValueError:
             return None
-    if isinstance(value, float) and value == int(value):
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and abs(value) < 2**62 else None
 

@@ -316,3 +316,15 @@ def test_two_openers_on_one_cache(tmp_path: Path) -> None:
         t.join()
     assert [len(s.inputs[0].trace) for s in sessions] == [100] * 4
     assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1e300", "NaN", '"1e3"', "9" * 5000, "[]", "true"])
+def test_absurd_numbers_in_the_head_are_no_facts(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(
+        f'{{"baseTimeNanoseconds": {number}, "distributedInfo": {{"rank": {number}, "world_size": {number}, '
+        f'"pg_config": [{{"pg_size": {number}, "ranks": [{number}]}}]}}, "deviceProperties": [{{"id": {number}}}], '
+        f'"traceEvents": [{json.dumps(kernel())}]}}'
+    )
+    meta = open_one(tmp_path, path).meta
+    assert (meta.base_ns, meta.rank, meta.world_size, meta.devices) == (None, None, None, [])

@@ -190,3 +190,25 @@ def test_half_a_nanosecond_is_rounded_and_noted() -> None:
     built, scanned = columns('[{"ph":"X","ts":1.0005,"dur":2.0004,"name":"a"}]')
     assert (built.raw.slices.start_ns[0], built.raw.slices.dur_ns[0]) == (1001, 2000)
     assert scanned.notes["rounded-time"] == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [(r'"an "end" of more"', "quotes-or-brackets"), (r'"\udc00"', "text"), ('"\\x41"', "text")]
+)
+def test_a_repaired_event_that_is_rejected_later_is_no_longer_repaired(name: str, reason: str) -> None:
+    ended = columns(f'[{{"ph":"B","name":{name},"ts":1}},{{"ph":"E","name":{name},"ts":2}}]')[1].ledger
+    assert (ended.read, ended.kept, ended.repaired, ended.rejected) == (2, 0, 2, 0)
+    assert ended.reasons == {reason: (2, 1)}
+    lost = columns(f'[{{"ph":"E","name":{name},"ts":2}},{{"ph":"i","name":{name},"ts":2}}]')[1].ledger
+    assert (lost.read, lost.kept, lost.repaired, lost.rejected) == (2, 0, 1, 1)
+    assert {k: n for k, (n, _) in lost.reasons.items()} == {reason: 1, "end-without-begin": 1}
+    alone = columns(f'[{{"ph":"E","name":{name},"ts":2}}]')[1].ledger
+    assert (alone.read, alone.kept, alone.repaired, alone.rejected) == (1, 0, 0, 1)
+    assert alone.reasons == {"end-without-begin": (1, 1)}
+
+
+def test_an_event_with_two_repairs_is_repaired_once() -> None:
+    text = '[{"ph":"X","name":"a "b" c","cat":"\\udc00","ts":1,"dur":1},{"ph":"X","name":"\\udc00","ts":1,"dur":1}]'
+    ledger = columns(text)[1].ledger
+    assert (ledger.read, ledger.kept, ledger.repaired) == (2, 0, 2)
+    assert {k: n for k, (n, _) in ledger.reasons.items()} == {"quotes-or-brackets": 1, "text": 1}
