@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from viewer import __version__
-from viewer.app.console import complain, prepare_streams, silence_stdout
+from viewer.app.console import complain, leave, prepare_streams, silence_stdout
 from viewer.app.options import JobOptions, RenderOptions
 from viewer.base.errors import Cancelled, RankscopeError, UsageError
 
@@ -63,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG_INPUT
     except Exception as error:
         return _defect(error)
+    if argv is None and "viewer.app.gui" in sys.modules:
+        leave(status)
     return status
 
 

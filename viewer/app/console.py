@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import shutil
 import sys
 import threading
 import time
-from typing import Final, TextIO
+from typing import Final, NoReturn, TextIO
 
 from viewer.app.opening_state import Overview, ProgressBoard
 from viewer.base.units import format_bytes, format_count
@@ -48,6 +50,20 @@ def say_bytes(data: bytes) -> None:
     else:
         binary.write(data)
         binary.flush()
+
+
+def leave(status: int) -> NoReturn:
+    """End the process now, for one that showed a window.
+
+    Its windows are closed and its files written. What is left is to take down the compiler, object by object, and to
+    wait for loops that it still compiles for nobody: seconds in which the terminal does not come back.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+    os._exit(status)
 
 
 def silence_stdout() -> None:

@@ -418,7 +418,6 @@ class MainWindow(QMainWindow):
         self.controller.shutdown()
         if self.workspace is not None:
             self.workspace.shutdown()
-        self.warm_up.stop()
         event.accept()
         self.closed.emit()
 

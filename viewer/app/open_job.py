@@ -125,7 +125,7 @@ class JobController(QObject):
             if run.opener is not None:
                 run.opener.cancel_file(Path(path))
 
-    def shutdown(self, seconds: float = 10.0) -> None:
+    def shutdown(self, seconds: float = 2.0) -> None:
         """Cancel and wait for the threads; nothing is emitted afterwards."""
         self._drop_run()
         end = time.monotonic() + seconds

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -14,6 +14,9 @@ from viewer.base.errors import Cancelled
 from viewer.base.work import CancelToken
 
 log = logging.getLogger(__name__)
+
+PATIENCE_SECONDS: Final = 2.0
+"""A closing window waits so long for work that it cancelled."""
 
 Job = Callable[[CancelToken], Any]
 
@@ -35,6 +38,7 @@ class WorkRunner(QObject):
         super().__init__(parent)
         self._pool = ThreadPoolExecutor(max_workers=max(2, (os.cpu_count() or 2)), thread_name_prefix="rankscope")
         self._latest: dict[str, CancelToken] = {}
+        self._running: set[Future[Any]] = set()
         self._pending = 0
         self._finished.connect(self._deliver)
 
@@ -52,8 +56,17 @@ class WorkRunner(QObject):
         self._pending += 1
         self.busy_changed.emit(self._pending)
         future = self._pool.submit(job, token)
-        future.add_done_callback(lambda f: self._finished.emit((key, token, f, done, failed)))
+        self._running.add(future)
+        future.add_done_callback(lambda f: self._tell((key, token, f, done, failed)))
         return token
+
+    def _tell(self, packed: tuple[str, CancelToken, Future[Any], Callable[[Any], None], Any]) -> None:
+        """Runs in the thread of the job."""
+        self._running.discard(packed[2])
+        try:
+            self._finished.emit(packed)
+        except RuntimeError:
+            log.debug("the window is gone")
 
     def cancel(self, key: str) -> None:
         """Cancel the running request of that key, if any."""
@@ -84,9 +97,13 @@ class WorkRunner(QObject):
                 raise error
             failed(error)
 
-    def shutdown(self) -> None:
-        """Cancel everything and wait for the threads; no result is delivered afterwards."""
+    def shutdown(self, seconds: float = PATIENCE_SECONDS) -> None:
+        """Cancel everything and wait so long for what runs; no result is delivered afterwards.
+
+        What does not look at its token (a loop that is being compiled) ends by itself later.
+        """
         for token in self._latest.values():
             token.cancel()
         self._latest.clear()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        wait(list(self._running), seconds)

@@ -325,6 +325,21 @@ def test_a_reader_that_goes_away_and_an_ascii_terminal(tmp_path: Path) -> None:
     assert run.stderr == b""
 
 
+def test_after_a_window_the_process_ends_at_once_and_tidily() -> None:
+    code = (
+        "import atexit, sys, threading\n"
+        "import viewer.app.gui\n"
+        "from viewer.app import cli\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"  # compiles for ever
+        "atexit.register(lambda: print('tidied'))\n"
+        "cli.COMMANDS['show'] = lambda words: 3\n"
+        "sys.argv = ['rankscope', 'show']\n"
+        "cli.main()\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (3, "tidied\n", "")
+
+
 # The cache
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -249,7 +250,7 @@ def test_closing_while_opening_leaves_nothing_behind(qtbot: QtBot, windows: Wind
     with qtbot.waitSignal(window.closed):
         window.close()
     assert not window.controller.running
-    assert not [t for t in threading.enumerate() if t.name.startswith("rankscope")]
+    qtbot.waitUntil(lambda: not [t for t in threading.enumerate() if t.name.startswith("rankscope")], timeout=PATIENCE)
 
 
 def test_the_layout_is_remembered(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
@@ -356,6 +357,27 @@ def test_the_demo_opens_and_is_made_once(qtbot: QtBot, windows: Windows, monkeyp
     assert len(made) == 1
     assert len(list(demo_folder().iterdir())) == 2
     assert texts(window) == []
+
+
+def test_a_closing_window_does_not_wait_for_the_compiler(
+    qtbot: QtBot, windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from viewer.app import warm_up
+
+    gate, begun = threading.Event(), threading.Event()
+
+    def compiles() -> None:
+        begun.set()
+        gate.wait(60)
+
+    monkeypatch.setattr(warm_up, "warm_engine", compiles)
+    window = windows()
+    qtbot.waitUntil(begun.is_set, timeout=PATIENCE)
+    before = time.monotonic()
+    window.close()
+    took = time.monotonic() - before
+    gate.set()
+    assert took < 5
 
 
 def test_a_file_that_needs_a_display_says_so(job_folder: Path) -> None:

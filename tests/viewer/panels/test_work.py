@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from viewer.base.errors import Cancelled
@@ -63,6 +66,32 @@ def test_cancelled_work_reports_nothing(runner: WorkRunner, qtbot: QtBot) -> Non
     runner.submit("a", stopped, got.append, got.append)
     qtbot.waitUntil(lambda: runner.pending == 0)
     assert got == []
+
+
+def test_a_shutdown_waits_for_what_ends_soon_and_not_for_what_does_not(qtbot: QtBot) -> None:
+    gate, begun, got = threading.Event(), threading.Event(), []
+    runner = WorkRunner()
+
+    def deaf(_: CancelToken) -> str:
+        begun.set()
+        gate.wait(60)
+        return "late"
+
+    def obedient(cancel: CancelToken) -> None:
+        while not cancel.cancelled:
+            gate.wait(0.001)
+        got.append("stopped")
+
+    runner.submit("compiles", deaf, got.append)
+    runner.submit("looks", obedient, got.append)
+    assert begun.wait(10)
+    before = time.monotonic()
+    runner.shutdown(0.2)
+    assert time.monotonic() - before < 10
+    assert got == ["stopped"]
+    runner.deleteLater()
+    QApplication.sendPostedEvents(runner, QEvent.Type.DeferredDelete)
+    gate.set()  # what ends after the window is gone tells nobody
 
 
 def test_busy_counts_jobs(runner: WorkRunner, qtbot: QtBot) -> None:
