@@ -159,6 +159,7 @@ class Trace:
         strings = self._strings.to_pylist()
         paint = paints(self.slices.cat, self.slices.name, strings, rules)
         mark_collectives(paint, self.slices.cat, self.collectives.slice, strings, rules)
+        paint.flags.writeable = False  # like mapped columns: another type to the compiler
         self.slices.replace("paint", paint)
 
     def memo(self, key: Hashable, build: Callable[[], T]) -> T:

@@ -126,6 +126,7 @@ def test_other_rules_repaint() -> None:
         '[[rule]]\nid = "b"\nclass = "comm"\nname = "^b$"\nwhy = "x"',
     )
     trace.repaint(rules)
+    assert not trace.slices.paint.flags.writeable, "loops are compiled for read-only columns"
     assert trace.slices.paint.tolist() == [Paint.COMPUTE, Paint.COMM]
 
 
