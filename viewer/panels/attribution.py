@@ -76,7 +76,8 @@ class AttributionPanel(QWidget):
         self._asked = asked
         if self.view.frame is None:
             self.view.set_message(COMPUTING)
-        self.view.set_stale()
+        else:
+            self.view.set_stale()
         self._context.work.submit(
             "attribution",
             lambda cancel: self._compute(session, asked[0], chosen, cancel),

@@ -72,7 +72,8 @@ class BreakdownPanel(QWidget):
             return
         if self.view.frame is None:
             self.view.set_message(COMPUTING)
-        self.view.set_stale()
+        else:
+            self.view.set_stale()
         self._context.work.submit(
             "breakdown", lambda cancel: self._compute(session, selection, cancel), self.view.set_frame, self._failed
         )
