@@ -194,7 +194,8 @@ class JobController(QObject):
         for left in result.skipped:
             run.board.settle(left.where, "cancelled")
         session = result.session if result.session.inputs else None
-        jobs = tuple(tuple(result.session.inputs[i].path for i in job) for job in result.jobs)
+        files = [i.path for i in result.session.inputs]
+        jobs = tuple(job_paths([files[i] for i in job], files, run.paths) for job in result.jobs)
         return Ending(run.paths, session, tuple(result.failures), tuple(result.skipped), jobs)
 
     @Slot(object, object)
@@ -207,6 +208,14 @@ class JobController(QObject):
             self.snapshot.emit(run.latest)
         self.advanced.emit(run.board.view())
         self.ended.emit(ending)
+
+
+def job_paths(job: Sequence[Path], files: Sequence[Path], given: Sequence[Path]) -> tuple[Path, ...]:
+    """What to open for one of several jobs: given folders that hold none but its files, and its other files."""
+    members = set(job)
+    folders = [g for g in given if not members.isdisjoint(f for f in files if f.is_relative_to(g)) and g not in members]
+    whole = [g for g in folders if all(f in members for f in files if f.is_relative_to(g))]
+    return (*whole, *(f for f in job if not any(f.is_relative_to(g) for g in whole)))
 
 
 def _make_opener(paths: list[Path], options: JobOptions) -> tuple[Any, Iterable[Any]]:

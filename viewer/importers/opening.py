@@ -56,7 +56,7 @@ def discover(paths: Sequence[Path]) -> list[Candidate]:
     """
     found: dict[str, Candidate] = {}
     for path in paths:
-        if path.is_dir():
+        if os.path.isdir(path):  # unlike Path.is_dir it never raises, however odd the name
             for file in _walk(path):
                 key = os.path.realpath(file)
                 if key not in found:
@@ -206,7 +206,7 @@ class JobOpener:
         self._folders_without_traces(candidates, result)
         result.skipped.sort(key=lambda f: f.where)
         result.failures.sort(key=lambda e: e.path)
-        result.jobs = separate_jobs(result.session)
+        result.jobs = separate_jobs(result.session, self._paths)
         if opened is not None and done:
             opened(result.session)
         return result
@@ -230,7 +230,7 @@ class JobOpener:
     def _folders_without_traces(self, candidates: list[Candidate], result: OpenResult) -> None:
         opened = [str(i.path) for i in result.session.inputs] + [str(p) for p in result.cancelled]
         for folder in self._paths:
-            if folder.is_dir() and not any(Path(p).is_relative_to(folder) for p in opened):
+            if os.path.isdir(folder) and not any(Path(p).is_relative_to(folder) for p in opened):
                 looked = sum(c.path.is_relative_to(folder) for c in candidates)
                 problem = f"holds no trace ({looked} JSON files were looked at)" if looked else "holds no JSON file"
                 result.failures.append(
@@ -343,8 +343,12 @@ class JobOpener:
         return Trace.in_memory(imported.meta, tables, args)
 
 
-def separate_jobs(session: Session) -> list[list[int]]:
-    """Inputs that look like different jobs: stated world sizes that differ. One group when nothing says so."""
+def separate_jobs(session: Session, given: Sequence[Path] = ()) -> list[list[int]]:
+    """Inputs that look like different jobs, one group when nothing says so.
+
+    Stated world sizes that differ say so; so do ranks that come twice: in several of the ``given`` folders, or at the
+    same time in several folders anywhere.
+    """
     sizes: dict[int, list[int]] = {}
     unknown: list[int] = []
     for item in session.inputs:
@@ -353,6 +357,33 @@ def separate_jobs(session: Session) -> list[list[int]]:
             unknown.append(item.index)
         else:
             sizes.setdefault(size, []).append(item.index)
-    if len(sizes) < 2:
-        return [[i.index for i in session.inputs]] if session.inputs else []
-    return [*sizes.values(), *([unknown] if unknown else [])]
+    if len(sizes) >= 2:
+        return [*sizes.values(), *([unknown] if unknown else [])]
+    folders = [p for p in given if os.path.isdir(p)]
+
+    def given_folder(path: Path) -> Path:
+        return next((f for f in folders if path.is_relative_to(f)), path.parent)
+
+    for folder_of, at_once in ((given_folder, False), (_parent, True)):
+        if _ranks_repeat(session, folder_of, at_once):
+            groups: dict[Path, list[int]] = {}
+            for item in session.inputs:
+                groups.setdefault(folder_of(item.path), []).append(item.index)
+            return list(groups.values())
+    return [[i.index for i in session.inputs]] if session.inputs else []
+
+
+def _parent(path: Path) -> Path:
+    return path.parent
+
+
+def _ranks_repeat(session: Session, folder_of: Callable[[Path], Path], at_once: bool) -> bool:
+    """Whether a rank comes from more than one folder; ``at_once``: with files that overlap in time."""
+    seen: dict[int, Path] = {}
+    for item in session.inputs:
+        if item.rank is None or (at_once and not item.conflict):
+            continue
+        folder = folder_of(item.path)
+        if seen.setdefault(item.rank, folder) != folder:
+            return True
+    return False

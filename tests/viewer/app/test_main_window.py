@@ -284,7 +284,7 @@ def test_two_jobs_are_offered_apart(qtbot: QtBot, windows: Windows, tmp_path: Pa
     assert "2 different jobs" in offer()[0].text
     with qtbot.waitSignal(window.new_window, timeout=PATIENCE) as apart:
         offer()[0].buttons[0][1]()
-    assert [p.name for p in apart.args[0]] == ["rank0.json"]
+    assert apart.args[0] == [tmp_path / "b"], "a whole folder is opened as such"
     opened(qtbot, window, 1)
 
 

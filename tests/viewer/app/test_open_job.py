@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from tests.picture_job import job
-from viewer.app.open_job import Ending, JobController
+from viewer.app.open_job import Ending, JobController, job_paths
 from viewer.app.options import JobOptions
 from viewer.base.errors import InputError, UsageError
 from viewer.base.work import CancelToken, Progress
@@ -89,6 +89,14 @@ def record(controller: JobController) -> tuple[list[Session], list[Ending]]:
     controller.snapshot.connect(sessions.append)
     controller.ended.connect(endings.append)
     return sessions, endings
+
+
+def test_a_job_is_opened_by_its_folder_where_that_holds_nothing_else(tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    files = [a / "0.json", a / "1.json", b / "0.json", b / "1.json"]
+    assert job_paths(files[:2], files, [a, b]) == (a,)
+    assert job_paths(files[2:], files, [tmp_path]) == tuple(files[2:])
+    assert job_paths(files[:3], files, [a, *files[2:]]) == (a, files[2])
 
 
 def test_a_first_file_shows_before_the_last_is_read(qtbot: QtBot, make: Callable[..., JobController]) -> None:

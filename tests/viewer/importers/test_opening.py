@@ -271,6 +271,33 @@ def test_jobs_of_different_world_sizes_are_told_apart(tmp_path: Path) -> None:
     assert open_job(tmp_path, *paths[:2]).jobs == [[0, 1]]
 
 
+def ranked(folder: Path, rank: int, start: int = 0) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_json(folder / f"r{rank}.json", [kernel(ts=start, dur=50)], distributedInfo={"rank": rank})
+
+
+def test_jobs_of_folders_with_the_same_ranks_are_told_apart(tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    for rank in (0, 1):
+        ranked(a, rank)
+        ranked(b, rank, 1_000)  # later: as files of one job they would be segments
+    assert open_job(tmp_path, a, b).jobs == [[0, 2], [1, 3]]
+    assert open_job(tmp_path, a / "r0.json", a / "r1.json", b / "r0.json").jobs == [[0, 2], [1]]
+    assert open_job(tmp_path, tmp_path).jobs == [[0, 1, 2, 3]], "one folder is one job, of several segments"
+
+
+def test_ranks_at_the_same_time_in_folders_of_a_folder_are_told_apart(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    for name in ("a", "b"):
+        for rank in (0, 1):
+            ranked(top / name, rank)
+    assert open_job(tmp_path, top).jobs == [[0, 2], [1, 3]]
+    nodes = tmp_path / "nodes"
+    ranked(nodes / "node0", 0)
+    ranked(nodes / "node1", 1)
+    assert open_job(tmp_path, nodes).jobs == [[0, 1]]
+
+
 def test_an_unwritable_cache_is_told_and_the_job_opens(tmp_path: Path) -> None:
     path = write_json(tmp_path / "a.json.gz", [kernel(note="here")])
     (tmp_path / "file").touch()
@@ -328,3 +355,21 @@ def test_absurd_numbers_in_the_head_are_no_facts(tmp_path: Path, number: str) ->
     )
     meta = open_one(tmp_path, path).meta
     assert (meta.base_ns, meta.rank, meta.world_size, meta.devices) == (None, None, None, [])
+
+
+def test_odd_paths_fail_alone_with_a_sentence(tmp_path: Path) -> None:
+    good = write_json(tmp_path / "good.json", [kernel()])
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    odd = [tmp_path / "loop.json", tmp_path / ("n" * 300 + ".json"), Path("x" * 5000), Path("a\0b.json"), good / "x"]
+    result = open_job(tmp_path, good, *odd)
+    assert [i.path for i in result.session.inputs] == [good]
+    assert sorted(e.path for e in result.failures) == sorted(map(str, odd))
+    assert not any("Rankscope" in e.sentence() for e in result.failures)
+
+
+def test_a_name_that_is_no_utf8_opens_and_its_args_are_found(tmp_path: Path) -> None:
+    path = write_json(Path(os.fsdecode(os.fsencode(tmp_path) + b"/x\xff\n rank 3.json")), [kernel(bytes=5)])
+    for _ in range(2):  # imported, then from the cache
+        trace = open_one(tmp_path, path)
+        assert trace.args(0)["bytes"] == 5
+        assert trace.meta.findings == []
