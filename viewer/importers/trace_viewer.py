@@ -24,7 +24,7 @@ from viewer.importers.json_trace import finish, rank_in_name, read_json, small_f
 from viewer.importers.window import TextWindow
 from viewer.jit import scan_events as scan
 from viewer.store.meta import DeviceInfo
-from viewer.store.raw import RawSlices, RawTrace
+from viewer.store.raw import RawTrace
 
 _WRITER: Final = re.compile(
     rb'"displayTimeUnit"\s*:\s*"ns"\s*,\s*"metadata"\s*:\s*\{\s*"highres-ticks"\s*:\s*true\s*\}'
@@ -136,10 +136,14 @@ def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Fi
             s.cat[mine] = number(TPU)
             nested += int(mine.sum())
             continue
-        for tid in np.unique(s.tid[mine]).tolist():
-            lane = mine & (s.tid == tid)
+        whole = (s.pid == pid) & ~s.is_async
+        for tid in np.unique(s.tid[whole]).tolist():
+            lane = whole & (s.tid == tid)
             stream = _STREAM.match(raw.thread_names.get((pid, tid), ""))
-            _on_device(s, lane, process.number, int(stream[1]) if stream else ABSENT)
+            s.device[lane & (s.device == ABSENT)] = process.number
+            if stream:
+                s.stream[lane & (s.stream == ABSENT)] = int(stream[1])
+            lane &= bare
             if not stream:
                 s.cat[lane] = number(LABEL)
                 continue
@@ -160,12 +164,6 @@ def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Fi
 
 _COPIES: Final = re.compile(r"^mem(?:ory)?_?cpy", re.IGNORECASE)
 _FILLS: Final = re.compile(r"^mem(?:ory)?_?set", re.IGNORECASE)
-
-
-def _on_device(s: RawSlices, lane: NDArray[np.bool_], device: int, stream: int) -> None:
-    s.device[lane] = device
-    if stream != ABSENT:
-        s.stream[lane] = stream
 
 
 class _NameFlags:
