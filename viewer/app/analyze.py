@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewer.app.console import TerminalProgress, complain, say, say_bytes
+from viewer.app.logs import start_logging
 from viewer.app.options import JobOptions
 from viewer.base.errors import UsageError
 
@@ -53,6 +54,7 @@ def load_rules(path: Path | None) -> RuleTable | None:
 
 def open_job(paths: list[Path], options: JobOptions) -> OpenResult:
     """Open a job for a command without a window: progress on a terminal, one line per failure on stderr."""
+    start_logging()  # what fails in a thread is logged with its stack, which must not reach the terminal
     with TerminalProgress() as progress:
         result = opener_for(paths, options).open(progress.sink)
     for failure in result.failures:

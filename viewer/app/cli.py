@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RankscopeError as error:
         complain(str(error))
         return WRONG_INPUT
+    except OSError as error:
+        return _refused(error)
     except Exception as error:
         return _defect(error)
     if argv is None and "viewer.app.gui" in sys.modules:
@@ -73,6 +75,17 @@ def _run(words: list[str]) -> int:
     if command is not None:
         return command(words[1:])
     return _open(words)
+
+
+def _refused(error: OSError) -> int:
+    """What the operating system refused, as one sentence: a full disk behind stdout, a name that is too long."""
+    if os.environ.get("RANKSCOPE_DEBUG") == "1":
+        return _defect(error)
+    silence_stdout()
+    what = str(error.filename)[:200] if error.filename else "the output"
+    reason = error.strerror or type(error).__name__
+    complain(f"{what}: the system refused to read or write it ({reason}). Check the path, and the room on the disk.")
+    return WRONG_INPUT
 
 
 def _defect(error: Exception) -> int:
@@ -105,7 +118,7 @@ def _open(words: list[str]) -> int:
     parser.add_argument("--version", action="version", version=f"rankscope {__version__}")
     _job_options(parser)
     options = parser.parse_intermixed_args(words)
-    paths = [Path(p) for p in options.paths]
+    paths = _paths(options.paths)
     if paths and not any(os.path.lexists(p) for p in paths):
         for path in paths:
             complain(_missing(path))
@@ -113,6 +126,13 @@ def _open(words: list[str]) -> int:
     from viewer.app.launch import open_window
 
     return open_window(paths, job_options(options))
+
+
+def _paths(words: list[str]) -> list[Path]:
+    """Paths as given. Raises UsageError for an empty word (an unset variable): it would mean the current folder."""
+    if "" in words:
+        raise UsageError('one of the paths is empty ("").')
+    return [Path(word) for word in words]
 
 
 def _missing(path: Path) -> str:
@@ -138,7 +158,7 @@ def _analyze(words: list[str]) -> int:
     from viewer.app.analyze import analyze
 
     window = _window(options.window)
-    return analyze([Path(p) for p in options.paths], job_options(options), options.json, window)
+    return analyze(_paths(options.paths), job_options(options), options.json, window)
 
 
 def _render(words: list[str]) -> int:
@@ -166,7 +186,7 @@ def _render(words: list[str]) -> int:
         notes=tuple(options.note),
         select=options.select,
     )
-    return render_command([Path(p) for p in options.paths], job_options(options), wanted)
+    return render_command(_paths(options.paths), job_options(options), wanted)
 
 
 def _cache(words: list[str]) -> int:

@@ -24,7 +24,7 @@ def log_path() -> Path:
 
 
 def start_logging() -> Path | None:
-    """Send the project's log records to the log file; None when it cannot be written."""
+    """Send the project's log records to the log file; None when it cannot be written: then nowhere."""
     root = logging.getLogger()
     for handler in root.handlers:
         if isinstance(handler, RotatingFileHandler) and handler.get_name() == APP:
@@ -36,6 +36,9 @@ def start_logging() -> Path | None:
         with path.open("a", encoding="utf-8"):
             pass  # found out now, while there is somebody to tell
     except OSError:
+        nowhere = logging.NullHandler()  # without any handler, logging writes to stderr
+        nowhere.set_name(APP)
+        root.addHandler(nowhere)
         return None
     handler.set_name(APP)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

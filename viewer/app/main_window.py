@@ -6,6 +6,7 @@ Importing this loads Qt alone; the engine and the panels come with ``workspace``
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -225,7 +226,7 @@ class MainWindow(QMainWindow):
     def open_recent(self, paths: list[str]) -> None:
         """Open a job again."""
         found = [Path(p) for p in paths]
-        if not any(p.exists() for p in found):
+        if not any(os.path.exists(p) for p in found):
             self.settings.forget(paths)
             self.start_page.set_recent(self.settings.recent)
             self.say("error", f"{paths[0]}: is not there any more. It was taken off the recent jobs.")

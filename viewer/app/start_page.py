@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +24,10 @@ def job_title(paths: list[str] | list[Path]) -> str:
     if not names:
         return ""
     if len(names) == 1:
-        return _printable(names[0].resolve().name or str(names[0]))
+        return _printable(Path(os.path.realpath(names[0])).name or str(names[0]))
     parents = {p.parent for p in names}
     if len(parents) == 1:
-        return _printable(f"{len(names)} files in {next(iter(parents)).resolve().name or '/'}")
+        return _printable(f"{len(names)} files in {Path(os.path.realpath(next(iter(parents)))).name or '/'}")
     return _printable(f"{names[0].name} and {len(names) - 1} more")
 
 

@@ -34,7 +34,7 @@ _DRAFT: Final = ".draft-"
 
 def stamp_of(path: Path) -> SourceStamp:
     """Identity of a source file. Raises OSError."""
-    real = path.resolve()
+    real = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError for a circle of links
     with real.open("rb") as file:
         state = os.fstat(file.fileno())
         digest = hashlib.sha256(file.read(EDGE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,22 @@ def _batch(table: Table, columns: dict[str, Any]) -> pa.RecordBatch:
 
 def write_meta(folder: Path, meta: TraceMeta) -> None:
     """Write meta.json; written last, its presence marks the folder as complete."""
-    (folder / "meta.json").write_bytes(msgspec.json.format(msgspec.json.encode(meta), indent=1))
+    try:
+        data = msgspec.json.format(msgspec.json.encode(meta), indent=1)
+    except UnicodeEncodeError:  # a path whose bytes are no UTF-8
+        data = json.dumps(msgspec.to_builtins(meta), indent=1).encode()
+    (folder / "meta.json").write_bytes(data)
 
 
 def read_meta(folder: Path) -> TraceMeta:
     """Read meta.json; raises OSError or msgspec.DecodeError on a damaged folder."""
-    return msgspec.json.decode((folder / "meta.json").read_bytes(), type=TraceMeta)
+    data = (folder / "meta.json").read_bytes()
+    if b"\\ud" in data:  # lone surrogates, see write_meta
+        try:
+            return msgspec.convert(json.loads(data), TraceMeta)
+        except (ValueError, RecursionError) as error:
+            raise msgspec.DecodeError(str(error)) from None
+    return msgspec.json.decode(data, type=TraceMeta)
 
 
 class Columns:

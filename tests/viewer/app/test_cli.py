@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -361,3 +362,50 @@ def test_the_cache_lists_and_clears(
     assert main(["cache"]) == 0
     assert "empty" in capsys.readouterr().out
     assert main(["cache", "clear"]) == 0
+
+
+def test_an_empty_path_is_not_the_current_folder(
+    job_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(job_folder)
+    for words in ([""], ["analyze", ""], ["render", "", "-o", "a.png"]):
+        assert main(words) == 2
+        (line,) = lines(capsys.readouterr().err)
+        assert "empty" in line
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+def test_a_full_disk_behind_stdout_is_one_line(job_folder: Path) -> None:
+    command = [sys.executable, "-m", "viewer.app.cli", "analyze", str(job_folder)]
+    with open("/dev/full", "wb") as full:
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+    assert run.returncode == 2
+    (line,) = lines(run.stderr)
+    assert "No space left" in line
+    assert "defect" not in line
+
+
+def test_an_error_of_ours_in_one_file_shows_no_stack(
+    job_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    from viewer.app.logs import log_path, stop_logging
+    from viewer.importers import opening
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken inside")
+
+    monkeypatch.setattr(opening, "importer_of", fail)
+    stop_logging()
+    try:
+        for logged in (True, False):
+            assert main(["analyze", *map(str, job_folder.iterdir())]) == 2
+            err = lines(capsys.readouterr().err)
+            assert len(err) == len(list(job_folder.iterdir()))
+            assert all(line.startswith("rankscope: ") and "broken inside" in line for line in err)
+            stop_logging()
+            if logged:
+                assert "Traceback" in log_path().read_text()
+                log_path().unlink()
+                log_path().mkdir()  # a log that cannot be written
+    finally:
+        stop_logging()

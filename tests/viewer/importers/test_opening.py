@@ -360,7 +360,7 @@ def test_absurd_numbers_in_the_head_are_no_facts(tmp_path: Path, number: str) ->
 def test_odd_paths_fail_alone_with_a_sentence(tmp_path: Path) -> None:
     good = write_json(tmp_path / "good.json", [kernel()])
     (tmp_path / "loop.json").symlink_to("loop.json")
-    odd = [tmp_path / "loop.json", tmp_path / ("n" * 300 + ".json"), Path("x" * 5000), Path("a\0b.json"), good / "x"]
+    odd = [tmp_path / "loop.json", tmp_path / ("n" * 300 + ".json"), Path("x" * 5000), good / "x"]
     result = open_job(tmp_path, good, *odd)
     assert [i.path for i in result.session.inputs] == [good]
     assert sorted(e.path for e in result.failures) == sorted(map(str, odd))

@@ -154,3 +154,22 @@ def test_another_format_version_is_not_used(tmp_path: Path, source: Path) -> Non
     assert cache.lookup(stamp) is None
     write_meta(place, TraceMeta(FORMAT_VERSION, "kineto", SourceStamp("x", 1, 2, "y"), "rules"))
     assert cache.lookup(stamp) is None
+
+
+def test_a_circle_of_links_is_an_os_error(tmp_path: Path) -> None:
+    (tmp_path / "a.json").symlink_to("b.json")
+    (tmp_path / "b.json").symlink_to("a.json")
+    with pytest.raises(OSError, match="symbolic links"):
+        stamp_of(tmp_path / "a.json")
+
+
+def test_a_path_that_is_no_utf8_is_kept_as_it_is(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/x\xff\xfe \n.json"))
+    path.write_bytes(b"a")
+    cache = Cache(tmp_path / "cache")
+    place = fill(cache, path)
+    assert cache.lookup(stamp_of(path)) == place
+    (entry,) = cache.entries()
+    assert entry.source == str(path)
+    (place / "meta.json").write_bytes((place / "meta.json").read_bytes()[:-9])
+    assert cache.lookup(stamp_of(path)) is None
