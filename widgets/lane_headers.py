@@ -180,10 +180,8 @@ class LaneHeaders(QWidget):
         top = max(box.top(), min(0.0, box.bottom() - 20) if box.top() < 0 else box.top())
         line = QRectF(_INDENT, top, right - _INDENT, min(box.height(), 26.0))
         if lane.key in self._deep:
-            if hovered or lane.key in self._tall:
-                self._paint_triangle(
-                    painter, QPointF(right - 4, line.center().y()), opened=lane.key in self._tall, muted=True
-                )
+            at = QPointF(right - 4, line.center().y())
+            self._paint_triangle(painter, at, opened=lane.key in self._tall, muted=not hovered)
             line.setRight(right - 14)
         font = self._font(11)
         metrics = QFontMetricsF(font)

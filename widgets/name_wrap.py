@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QTextLayout, QTextOption
 
 _MAY_BREAK: Final = "\u200b"
 """Zero width space: tells the layout that a line may end here, whatever stands before and after."""
-_PLACES: Final = re.compile(r"(?:::|[(<,_])(?=\S)")
+_PLACES: Final = re.compile(r"(?:::|(?<!\s)\(|[<,_])(?=\S)")
 
 
 def wrap_name(text: str, font: QFont, width: float, most: int = 0) -> tuple[list[str], bool]:

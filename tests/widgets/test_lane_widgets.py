@@ -97,6 +97,15 @@ def test_headers_say_what_was_clicked(headers: LaneHeaders, qtbot: QtBot) -> Non
     assert said == [("toggle", 0), ("group", 0), ("lane", "deep")]
 
 
+def test_a_lane_that_can_be_made_tall_shows_it_before_it_is_pointed_at(headers: LaneHeaders) -> None:
+    def mark(y: int) -> set[str]:
+        image = headers.grab().toImage()
+        return {image.pixelColor(x, y).name() for x in range(202, 214)}
+
+    assert len(mark(54 + 13)) > 1
+    assert len(mark(28 + 13)) == 1, "a lane of full height has no triangle"
+
+
 def test_the_group_header_sticks_to_the_top_until_the_next_pushes_it_out(headers: LaneHeaders) -> None:
     headers.set_top(90)
     assert headers.tip_at(5).startswith("rank 0")

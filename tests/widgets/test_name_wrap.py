@@ -32,6 +32,11 @@ def test_names_break_where_code_may_be_broken(name: str, qtbot: QtBot) -> None:
             assert line.endswith(("(", ",", "<", "::", "_", " ")), lines
 
 
+def test_a_bracket_after_a_space_goes_to_the_next_line_with_what_it_holds(qtbot: QtBot) -> None:
+    room = QFontMetricsF(font()).horizontalAdvance("thread 2590092 (pyth")
+    assert wrap_name("thread 2590092 (python)", font(), room)[0] == ["thread 2590092 ", "(python)"]
+
+
 def test_a_part_that_is_too_wide_is_broken_anywhere_and_too_many_lines_are_told(qtbot: QtBot) -> None:
     lines, cut = wrap_name("x" * 300, font(), 100)
     assert len(lines) > 3
