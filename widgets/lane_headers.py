@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -36,7 +37,7 @@ class LaneHeaders(QWidget):
     Signals:
         group_toggled(int id): fold or unfold a group.
         group_clicked(int id): its title was clicked.
-        lane_toggled(str key): make a deep lane tall, or small again.
+        lane_toggled(str key): make a deep lane tall, or small again; show or fold the lanes that a row stands for.
         scrolled(float px): the wheel turned here.
         width_dragged(int px): the right border was dragged.
     """
@@ -60,6 +61,7 @@ class LaneHeaders(QWidget):
         self._collapsed: frozenset[int] = frozenset()
         self._deep: frozenset[str] = frozenset()
         self._tall: frozenset[str] = frozenset()
+        self._folds: dict[str, bool] = {}
         self._selected: int | None = None
         self._top = 0
         self._hover: PlacedRow | None = None
@@ -71,9 +73,19 @@ class LaneHeaders(QWidget):
         self.update()
 
     def set_rows(
-        self, placement: Placement, collapsed: frozenset[int], deep: frozenset[str], tall: frozenset[str]
+        self,
+        placement: Placement,
+        collapsed: frozenset[int],
+        deep: frozenset[str],
+        tall: frozenset[str],
+        folds: Mapping[str, bool] | None = None,
     ) -> None:
-        """Show a placement. ``deep`` lanes can be made tall, ``tall`` ones are."""
+        """Show a placement.
+
+        ``deep`` lanes can be made tall, ``tall`` ones are. ``folds`` are rows that stand for other lanes, and whether
+        those show.
+        """
+        self._folds = dict(folds or {})
         self._placement, self._collapsed, self._deep, self._tall = placement, collapsed, deep, tall
         self._heads = [row for row in placement.rows if row.lane is None]
         self._hover = None
@@ -188,8 +200,11 @@ class LaneHeaders(QWidget):
         if line.height() < metrics.height():
             font = self._font(9)
             metrics = QFontMetricsF(font)
+        fold = self._folds.get(lane.key)
+        if fold is not None:
+            self._paint_triangle(painter, QPointF(13, line.center().y()), opened=fold, muted=not hovered)
         painter.setFont(font)
-        painter.setPen(QColor(theme["text"]))
+        painter.setPen(QColor(theme["text" if fold is None else "muted"]))
         shown = metrics.elidedText(lane.label, Qt.TextElideMode.ElideMiddle, line.width())
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, shown)
 
@@ -226,7 +241,7 @@ class LaneHeaders(QWidget):
                 self.group_toggled.emit(row.group.id)
             else:
                 self.group_clicked.emit(row.group.id)
-        elif row.lane.key in self._deep:
+        elif row.lane.key in self._deep or row.lane.key in self._folds:
             self.lane_toggled.emit(row.lane.key)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -244,7 +259,7 @@ class LaneHeaders(QWidget):
         row = self._row_at(at.y())
         if at.x() >= self.width() - _EDGE_PX:
             self.setCursor(Qt.CursorShape.SizeHorCursor)
-        elif row is not None and (row.lane is None or row.lane.key in self._deep):
+        elif row is not None and (row.lane is None or row.lane.key in self._deep or row.lane.key in self._folds):
             self.setCursor(Qt.CursorShape.PointingHandCursor)
         else:
             self.setCursor(Qt.CursorShape.ArrowCursor)
@@ -281,7 +296,8 @@ class LaneHeaders(QWidget):
             return ""
         if row.lane is None:
             return "\n".join(t for t in (row.group.title, row.group.subtitle, row.group.warning) if t)
-        hint = ""
+        fold = self._folds.get(row.lane.key)
+        hint = "" if fold is None else "Click to fold them away." if fold else "Click to show them."
         if row.lane.key in self._deep:
             hint = (
                 "Click to make it small." if row.lane.key in self._tall else "Click to make it tall enough for names."

@@ -36,13 +36,17 @@ class LaneRow:
 
 @dataclass(frozen=True, slots=True)
 class LaneGroup:
-    """One rank: title ("rank 3"), subtitle ("host · GPU"), its lanes in order. ``id`` is the RankGroup's id."""
+    """One rank: title ("rank 3"), subtitle ("host · GPU"), its lanes in order. ``id`` is the RankGroup's id.
+
+    ``rare`` are the keys of threads that hardly do anything.
+    """
 
     id: int
     title: str
     subtitle: str
     lanes: tuple[LaneRow, ...]
     warning: str = ""
+    rare: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

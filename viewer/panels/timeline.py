@@ -131,7 +131,7 @@ class TimelinePanel(QWidget):
         canvas.note_removed.connect(self.note_removed)
         self.headers.group_toggled.connect(self.toggle_group)
         self.headers.group_clicked.connect(self._pointer.select_group)
-        self.headers.lane_toggled.connect(self._lanes.toggle_tall)
+        self.headers.lane_toggled.connect(self._lanes.toggle_lane)
         self.headers.scrolled.connect(self.scroll_by)
         self.headers.width_dragged.connect(self._set_header_width)
         self.minimap.moved.connect(self._centre_on)
@@ -211,6 +211,7 @@ class TimelinePanel(QWidget):
         group = self._lanes.session.group_of(target.input).id
         if group in self.collapsed:
             self.toggle_group(group)
+        self._lanes.unfold(self._lanes.lane_key(target.input, lane))
         self.set_window(viewport.revealed(time, window, self.extent))
         for row in self._lanes.placement.rows:
             if row.lane is not None and (target.input, lane) in row.lane.parts:
@@ -279,7 +280,7 @@ class TimelinePanel(QWidget):
 
     def _placed(self) -> None:
         lanes = self._lanes
-        self.headers.set_rows(lanes.placement, lanes.collapsed, lanes.deep, lanes.tall)
+        self.headers.set_rows(lanes.placement, lanes.collapsed, lanes.deep, lanes.tall, lanes.folds)
         self._pointer.forget()
         self._frame = None
         self._update_scroll()

@@ -15,6 +15,7 @@ from viewer.store.session import Session
 from viewer.store.trace import Trace
 from viewer.views.lane_hit import same_name
 from viewer.views.lane_lod import Built, LodStore, build
+from viewer.views.lane_rare import more_key
 from viewer.views.lanes import LanePainter, build_tree, place, shrinks, warm_up
 
 
@@ -42,6 +43,7 @@ class TimelineLanes(QObject):
         self._building: set[int] = set()
         self._collapsed: set[str] = set()  # titles, which survive a new session of the same job
         self._tall: set[str] = set()
+        self._unfolded: set[str] = set()  # titles of groups whose rare threads show
         self._selection = EMPTY
         self.ready = False
         self.session = Session()
@@ -84,6 +86,7 @@ class TimelineLanes(QObject):
         if not same_job:
             self._collapsed.clear()
             self._tall.clear()
+            self._unfolded.clear()
         self.session = session
         self.groups = build_tree(session)
         self._place()
@@ -106,10 +109,31 @@ class TimelineLanes(QObject):
         """Fold or unfold one group."""
         self.set_collapsed(self.collapsed ^ {group})
 
-    def toggle_tall(self, key: str) -> None:
-        """Make a deep lane tall, or small again."""
-        self._tall ^= {key}
+    def toggle_lane(self, key: str) -> None:
+        """Make a deep lane tall, or small again; fold or unfold rare threads at the row that counts them."""
+        title = self._more.get(key)
+        if title is None:
+            self._tall ^= {key}
+        else:
+            self._unfolded ^= {title}
         self._place()
+
+    def unfold(self, key: str) -> None:
+        """Show a lane although it is a rare thread."""
+        titles = {g.title for g in self.groups if key in g.rare}
+        if titles - self._unfolded:
+            self._unfolded |= titles
+            self._place()
+
+    @property
+    def _more(self) -> dict[str, str]:
+        """Titles of groups by the key of the row that counts their rare threads."""
+        return {more_key(g): g.title for g in self.groups if g.rare}
+
+    @property
+    def folds(self) -> dict[str, bool]:
+        """Keys of the rows that count rare threads, and whether those show below."""
+        return {key: title in self._unfolded for key, title in self._more.items()}
 
     def select(self, selection: Selection) -> None:
         """Find arrows and other runs of the selected slice; they show when they are found."""
@@ -139,7 +163,8 @@ class TimelineLanes(QObject):
         return next((row.key for row in lanes if (source, lane) in row.parts), "")
 
     def _place(self) -> None:
-        self.placement = place(self.groups, self.collapsed, tall=self.tall)
+        unfolded = frozenset(g.id for g in self.groups if g.title in self._unfolded)
+        self.placement = place(self.groups, self.collapsed, tall=self.tall, unfolded=unfolded)
         self.painter = LanePainter(self.session, self.placement, self._theme, self._lods)
         self.placed.emit()
         self.select(self._selection)

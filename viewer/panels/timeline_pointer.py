@@ -83,7 +83,9 @@ class TimelinePointer(QObject):
             self._context.select(EMPTY)
             return
         group, span = hit.row.group.id, self._context.selection.range
-        if hit.slice is not None:
+        if hit.row.lane is not None and hit.row.lane.key in self._lanes.folds:
+            self._lanes.toggle_lane(hit.row.lane.key)
+        elif hit.slice is not None:
             self._context.select(Selection(slice=hit.slice, range=span, group=group))
         elif hit.gap is not None:
             self._context.select(Selection(gap=hit.gap, range=span, group=group))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
 from viewer.base.ids import LaneKind, Paint
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Lane, Trace
+from viewer.views.lane_rare import more_row, rare_threads
 
 HEADER_HEIGHT: Final = 28
 """Height of a group header, px; the summary strip of a collapsed group lies inside."""
@@ -29,6 +30,7 @@ _FULL_HEIGHT: Final = {
     LaneKind.ASYNC: 14,
     LaneKind.OTHER: 14,
 }
+_BEFORE_RARE: Final = (LaneKind.STREAM, LaneKind.STREAM_MARKS, LaneKind.THREAD)
 _SMALLEST_SUB_ROW: Final = 4
 _SAMPLE: Final = 20_000
 
@@ -73,6 +75,7 @@ def place(
     collapsed: frozenset[int] = frozenset(),
     row_height: RowHeight | None = None,
     tall: frozenset[str] = frozenset(),
+    unfolded: frozenset[int] | None = None,
 ) -> Placement:
     """Stack the groups from top to bottom.
 
@@ -81,6 +84,8 @@ def place(
         collapsed: ids of groups of which only the header (with a summary strip) shows.
         row_height: height of one sub-row of a lane, by default :func:`default_row_height`.
         tall: keys of lanes that keep their full sub-row height although they are deep.
+        unfolded: ids of groups whose rare threads show, below a row that says how many; in the others that row stands
+            for them. By default all lanes show, without such rows.
     """
     height_of = row_height or default_row_height
     rows: list[PlacedRow] = []
@@ -90,12 +95,26 @@ def place(
         y += HEADER_HEIGHT
         if group.id in collapsed:
             continue
-        for lane in group.lanes:
+        for lane in _folded(group, unfolded):
             sub = full_row_height(lane) if lane.key in tall else height_of(lane)
             height = sub * lane.sub_rows + 2 * LANE_PAD
             rows.append(PlacedRow(y, height, group, lane, sub))
             y += height
     return Placement(tuple(rows), y)
+
+
+def _folded(group: LaneGroup, unfolded: frozenset[int] | None) -> Iterator[LaneRow]:
+    """The lanes that show, in order: rare threads after the other threads, behind the row that counts them."""
+    if unfolded is None or not group.rare:
+        yield from group.lanes
+        return
+    common = [lane for lane in group.lanes if lane.key not in group.rare]
+    last = max((i for i, lane in enumerate(common) if lane.kind in _BEFORE_RARE), default=-1)
+    yield from common[: last + 1]
+    yield more_row(group, unfolded=group.id in unfolded)
+    if group.id in unfolded:
+        yield from (lane for lane in group.lanes if lane.key in group.rare)
+    yield from common[last + 1 :]
 
 
 def is_collapsed(placement: Placement, index: int) -> bool:
@@ -117,7 +136,8 @@ def _group(session: Session, group: RankGroup, prefix: str, *, show_folder: bool
     if any(not i.clock.known for i in inputs):
         warnings.append("Its clock has another origin: it was moved to start with the first file.")
     subtitle = " · ".join(part for part in (group.host, group.gpu) if part)
-    return LaneGroup(group.id, title, subtitle, _lanes(session, group, prefix), " ".join(warnings))
+    lanes = _lanes(session, group, prefix)
+    return LaneGroup(group.id, title, subtitle, lanes, " ".join(warnings), rare_threads(session, lanes))
 
 
 def _lanes(session: Session, group: RankGroup, prefix: str) -> tuple[LaneRow, ...]:

@@ -377,6 +377,33 @@ def test_reveal_scrolls_to_the_lane_and_moves_the_window(open_desk: Desk) -> Non
     assert open_desk.window == TimeRange(BASE + 750, BASE + 2_250)
 
 
+def test_rarely_used_threads_are_folded_until_they_are_asked_for(desk: Desk) -> None:
+    idle = (op("rare", 10 * t, 5, tid=1_000 + t) for t in range(5))
+    busy = (op("aten::mm", 10 * k, 5, tid=100) for k in range(2_000))
+    desk.open(make_session(make_trace(kernel("gemm", 0, 20), *busy, *idle, rank=0, path="a.json", base_ns=BASE)))
+    panel, trace = desk.panel, desk.context.session.inputs[0].trace
+
+    def labels() -> list[str]:
+        return [r.lane.label for r in panel.placement.rows if r.lane is not None]
+
+    assert labels() == ["stream 7", "thread 100 (main)", "5 more threads"]
+    row = panel.placement.rows[-1]
+    assert "thread 1003" in panel.headers.tip_at(row.y + 5)
+    assert "Click to show them" in panel.headers.tip_at(row.y + 5)
+    desk.qtbot.mouseClick(panel.headers, LEFT, NONE, QPoint(60, row.y + 8))
+    assert labels()[2:] == ["5 rarely used threads", *(f"thread {1_000 + t}" for t in range(5))]
+    assert "fold them away" in panel.headers.tip_at(row.y + 5)
+    before = desk.context.selection
+    desk.click(QPoint(200, row.y + 8))  # beside it, in the lanes
+    assert labels()[2:] == ["5 more threads"]
+    assert desk.context.selection == before
+    desk.context.jump(SliceRef(0, rows_named(trace, "rare")[3]))
+    assert "thread 1003" in labels(), "what is led to is shown"
+    desk.open(job(1))
+    desk.open(make_session(trace))
+    assert labels()[2:] == ["5 more threads"], "another job begins folded"
+
+
 def test_reveal_of_a_rank_scrolls_to_its_header(open_desk: Desk) -> None:
     panel = open_desk.panel
     panel.resize(1100, 300)

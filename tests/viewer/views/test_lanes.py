@@ -96,6 +96,35 @@ def test_threads_with_launches_or_operators_come_before_others() -> None:
     assert [x.label for x in build_tree(session)[0].lanes] == ["thread 20", "thread 10"]
 
 
+def test_rare_threads_hold_few_slices_and_launch_nothing() -> None:
+    busy = [op("aten::mm", 10 * k, 5, tid=1) for k in range(999)]
+    watch = [call("cudaEventQuery", 0, 5, tid=2)]
+    launch = [call("cudaLaunchKernelExC", 0, 5, corr=1, tid=3)]
+    copies = [call("hipMemcpyWithStream", 0, 5, corr=2, tid=4)]
+    more = [op("aten::add", 10 * k, 5, tid=5) for k in range(6)]
+    few = [op("aten::add", 10 * k, 5, tid=6) for k in range(4)]
+
+    def rare(*events: Event) -> list[str]:
+        (group,) = build_tree(make_session(make_trace(*events, kernel("k", 0, 9), rank=0)))
+        return sorted(x.label for x in group.lanes if x.key in group.rare)
+
+    assert rare(*busy, *watch, *launch, *copies, *more, *few) == ["thread 2", "thread 6"]
+    assert rare(*busy, *watch, *launch, *copies) == [], "a single one takes as little room as its row would"
+    assert rare(*watch, *few) == [], "in a small trace nothing is rare"
+
+
+def test_rare_threads_are_placed_behind_the_row_that_counts_them() -> None:
+    busy = [op("aten::mm", 10 * k, 5, tid=1) for k in range(999)]
+    groups = build_tree(make_session(make_trace(*busy, op("x", 0, 5, tid=0), op("x", 0, 5, tid=9), rank=0)))
+
+    def labels(unfolded: frozenset[int] | None) -> list[str]:
+        return [r.lane.label for r in place(groups, unfolded=unfolded).rows if r.lane is not None]
+
+    assert labels(None) == ["thread 0", "thread 1", "thread 9"], "pictures choose by themselves"
+    assert labels(frozenset()) == ["thread 1", "2 more threads"]
+    assert labels(frozenset({0})) == ["thread 1", "2 rarely used threads", "thread 0", "thread 9"]
+
+
 def test_segments_of_a_rank_are_one_group_whose_lanes_have_several_parts() -> None:
     first = make_trace(kernel("a", 0, 10), rank=1, path="w0.json")
     second = make_trace(kernel("b", 1000, 10), kernel("c", 1005, 10), rank=1, path="w1.json")
