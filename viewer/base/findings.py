@@ -23,6 +23,8 @@ class Finding:
 class Ledger:
     """read = kept + repaired + rejected, disjoint; the unit is an object of the event array.
 
+    Formats without one say their unit: rocprofv3 a record of ``buffer_records``, Proton a node of the tree.
+
     ``reasons`` maps a named repair or rejection to (count, first place as a byte offset or -1).
     A repaired event is one that is kept after its form was mended.
     """

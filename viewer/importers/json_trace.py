@@ -15,6 +15,7 @@ from viewer.base.ids import Role
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.columns import Built, build
 from viewer.importers.event_scan import EventScan, Look, Scanned
+from viewer.importers.refuse import STEP
 from viewer.importers.source import open_text
 from viewer.importers.window import CHUNK, TextWindow
 from viewer.store.loose_json import loads
@@ -76,16 +77,15 @@ def read_json(job: ImportJob, chunk: int = CHUNK, look: Look | None = None) -> J
 
 def refuse_if_no_trace(path: Path, scanned: Scanned) -> None:
     """Raise InputError for JSON that is no trace."""
-    step = "Give a trace that torch.profiler exported (*.pt.trace.json, also as .gz)."
     if not scanned.has_events:
         if not scanned.complete and scanned.stopped_at >= 0:
             raise InputError(
                 str(path),
                 f"holds no event list up to where it can be read ({scanned.stopped})",
                 f"byte {scanned.stopped_at}",
-                step,
+                STEP,
             )
-        raise InputError(str(path), 'is JSON, but no trace: it has no "traceEvents"', "", step)
+        raise InputError(str(path), 'is JSON, but no trace: it has no "traceEvents"', "", STEP)
     ledger = scanned.ledger
     if ledger.read and not ledger.kept + ledger.repaired:
         reasons = sorted(ledger.reasons.items(), key=lambda item: -item[1][0])
@@ -94,7 +94,7 @@ def refuse_if_no_trace(path: Path, scanned: Scanned) -> None:
             str(path),
             f"none of its {ledger.read:,} list entries is a trace event (first reason: {name})",
             f"byte {first}",
-            step,
+            STEP,
         )
 
 

@@ -51,8 +51,8 @@ class Candidate:
 def discover(paths: Sequence[Path]) -> list[Candidate]:
     """Files behind the given paths, each file once, the smallest first.
 
-    Folders are walked (also through links, but never in circles); of their files only ``*.json`` and ``*.json.gz`` are
-    candidates. A named path is a candidate whatever it is.
+    Folders are walked (also through links, but never in circles); of their files only ``*.json``, ``*.json.gz`` and
+    ``*.hatchet`` are candidates. A named path is a candidate whatever it is.
     """
     found: dict[str, Candidate] = {}
     for path in paths:
@@ -81,7 +81,7 @@ def _walk(folder: Path) -> list[Path]:
         files.extend(
             Path(root) / name
             for name in sorted(names)
-            if name.lower().endswith((".json", ".json.gz")) and not name.startswith(".")
+            if name.lower().endswith((".json", ".json.gz", ".hatchet")) and not name.startswith(".")
         )
         if len(files) > MAX_FILES:
             break

@@ -6,18 +6,18 @@ import re
 from pathlib import Path
 from typing import Final
 
-_STEP: Final = "Give a trace that torch.profiler exported (*.pt.trace.json, also as .gz)."
+STEP: Final = "Give a trace that torch.profiler or another writer of Chrome's trace format exported (also as .gz)."
 _KNOWN: Final = (
     (b"SQLite format 3\0", "is an SQLite database", "Open the profiler's JSON trace instead."),
     (b"PK\x03\x04", "is a zip archive", "Unpack it and give the traces inside."),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd", "Unpack it with zstd -d first."),
     (b"\xfd7zXZ\0", "is compressed with xz", "Unpack it with xz -d first."),
     (b"BZh", "is compressed with bzip2", "Unpack it with bzip2 -d first."),
-    (b"PAR1", "is a Parquet table", _STEP),
-    (b"ARROW1", "is an Arrow file", _STEP),
-    (b"\x80\x04", "is a Python pickle, which is never executed here", _STEP),
-    (b"\x80\x05", "is a Python pickle, which is never executed here", _STEP),
-    (b"\x7fELF", "is a program", _STEP),
+    (b"PAR1", "is a Parquet table", STEP),
+    (b"ARROW1", "is an Arrow file", STEP),
+    (b"\x80\x04", "is a Python pickle, which is never executed here", STEP),
+    (b"\x80\x05", "is a Python pickle, which is never executed here", STEP),
+    (b"\x7fELF", "is a program", STEP),
 )
 
 _FOREIGN: Final = (
@@ -70,10 +70,10 @@ def refusal(path: Path, head: bytes, size: int) -> tuple[str, str, str]:
             return what, "", step
     text = head.lstrip(b"\xef\xbb\xbf \r\n\t")
     if not text:
-        return "holds nothing but space", "", _STEP
+        return "holds nothing but space", "", STEP
     if b"\0" in head[:4096]:
-        return "is a binary file, no JSON", "byte 0", _STEP
+        return "is a binary file, no JSON", "byte 0", STEP
     place = f"byte {len(head) - len(text)}"
     first = text[:1].decode("latin-1")
     shown = first if first.isprintable() else repr(first)[1:-1]
-    return f'is no JSON: it begins with "{shown}" where a trace has {{ or [', place, _STEP
+    return f'is no JSON: it begins with "{shown}" where a trace has {{ or [', place, STEP

@@ -11,8 +11,8 @@ from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 1
-"""Raised with any change of a table or of meta.json; older caches are rebuilt."""
+FORMAT_VERSION: Final = 2
+"""Raised with any change of a table, of meta.json or of what an importer makes of a file; older caches are rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)

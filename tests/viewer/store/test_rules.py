@@ -78,6 +78,9 @@ comm     userbuffers           kernel      kuserbuffers_pushrecv(int, int, int, 
 comm     userbuffers           kernel      void transformer_engine::userbuffers_fp16_sum_inplace_gpu_mc_ag<8>(int)
 comm     peer-copy             gpu_memcpy  Memcpy PtoP (Device -> Device)
 comm     peer-copy             Memcpy      Memcpy PtoP (Device -> Device)
+comm     rocm-peer-copy        gpu_memcpy  MEMORY_COPY_DEVICE_TO_DEVICE (device 0 -> device 12)
+memory   copy                  gpu_memcpy  MEMORY_COPY_DEVICE_TO_DEVICE (device 1 -> device 1)
+memory   copy                  gpu_memcpy  MEMORY_COPY_HOST_TO_DEVICE
 memory   copy                  gpu_memcpy  Memcpy DtoD (Device -> Device)
 memory   copy                  gpu_memcpy  Memcpy HtoD (Pageable -> Device)
 memory   copy                  gpu_memcpy  Memcpy DtoH (Device -> Pinned)
@@ -157,6 +160,16 @@ def test_names_are_compared_without_regard_to_case() -> None:
     rules = shipped_rules()
     for class_, _, cat, name in _rows():
         assert rules.class_of(cat.upper(), name.upper()).paint is Paint[class_.upper()], name
+
+
+def test_categories_of_other_writers_are_no_gpu_work_and_say_why() -> None:
+    rules = shipped_rules()
+    work = {cat for cat, (role, _) in rules.roles.items() if role is Role.GPU_WORK}
+    assert work == {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
+    assert all(why for _, why in rules.roles.values())
+    assert rules.role("FEE") is Role.PYTHON
+    assert {rules.role(c) for c in ("forward-compute", "backward-recv", "megascan_span")} == {Role.ANNOTATION}
+    assert {rules.role(c) for c in ("proton_total", "proton_scope", "xla_device_lane")} == {Role.OTHER}
 
 
 def test_only_gpu_categories_are_work() -> None:
