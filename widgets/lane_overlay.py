@@ -104,12 +104,16 @@ def paint_overlay(
         _paint_tip(painter, overlay.tip, theme, font, area)
 
 
-def pill(painter: QPainter, text: str, centre: float, top: float, theme: Theme, area: QRectF) -> None:
-    """A small label on an accent ground, kept inside the area."""
-    metrics = QFontMetricsF(painter.font())
+def pill_box(metrics: QFontMetricsF, text: str, centre: float, top: float, area: QRectF) -> QRectF:
+    """Where :func:`pill` paints."""
     width, height = math.ceil(metrics.horizontalAdvance(text)) + 12, math.ceil(metrics.height()) + 4
     x = min(max(centre - width / 2, area.left() + 2), max(area.right() - width - 2, area.left() + 2))
-    box = QRectF(round(x), round(top), width, height)
+    return QRectF(round(x), round(top), width, height)
+
+
+def pill(painter: QPainter, text: str, centre: float, top: float, theme: Theme, area: QRectF) -> None:
+    """A small label on an accent ground, kept inside the area."""
+    box = pill_box(QFontMetricsF(painter.font()), text, centre, top, area)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(color(theme, "accent"))
     painter.drawRoundedRect(box, 4, 4)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, Q
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
-from widgets.lane_overlay import color, pill
+from widgets.lane_overlay import color, pill, pill_box
 
 HEIGHT: Final = 26
 
@@ -78,11 +78,14 @@ class Ruler(QWidget):
             painter.fillRect(QRectF(x0, 0, max(x1 - x0, 1), area.height()), color(theme, "accent", 60))
         metrics = QFontMetricsF(font)
         bottom = area.bottom()
+        taken = pill_box(metrics, self._cursor[1], self._cursor[0], 3, area) if self._cursor is not None else QRectF()
         for x, label, major, _ in self._ticks:
             at = math.floor(x) + 0.5
             painter.setPen(QPen(QColor(theme["muted" if major else "line"]), 1))
             painter.drawLine(QPointF(at, bottom - (8 if major else 4)), QPointF(at, bottom))
-            if label and at + 4 + metrics.horizontalAdvance(label) < area.right():
+            end = at + 4 + metrics.horizontalAdvance(label)
+            covered = taken.left() - 2 < end and at + 4 < taken.right() + 2  # half a number would be another one
+            if label and end < area.right() and not covered:
                 painter.setPen(QColor(theme["text"]))
                 box = QRectF(at + 4, 0, 300, area.height() - 5)
                 painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)

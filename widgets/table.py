@@ -18,6 +18,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
+    QFontMetrics,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
@@ -38,6 +39,7 @@ from PySide6.QtWidgets import (
 
 from viewer.base.frames import TableFrame
 from viewer.base.theme import PAINT_NAMES, Theme
+from widgets.labels import short_name
 from widgets.theming import color, palette_of, safe_tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -48,6 +50,7 @@ COLUMN_MOST = 220
 INDENT = "\u2002"
 """Before texts that follow a column of numbers, which end where they begin."""
 CHIP = 9
+_TEXT_MARGIN = 4
 _NUMBER = (int, float, type(None))
 _UNITS = (" ns", " us", " ms", " s")
 
@@ -183,7 +186,23 @@ class TableModel(QAbstractTableModel):
         return "\n".join("\t".join(" ".join(cell.split()) for cell in line) for line in lines) + "\n"
 
 
-class ChipDelegate(QStyledItemDelegate):
+def fitted(text: str, metrics: QFontMetrics, room: int) -> str:
+    """A name as it is shown in so much room: whole, or only its telling part (which the view elides if need be)."""
+    code = text.endswith((")", ">")) or "::" in text or text.startswith("nccl")
+    return text if not code or metrics.horizontalAdvance(text) <= room else short_name(text)
+
+
+class NameDelegate(QStyledItemDelegate):
+    """Shows the telling part of names that do not fit: many kernels begin and end alike."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """Set what is painted."""
+        super().initStyleOption(option, index)
+        rect: QRect = option.rect
+        option.text = fitted(option.text, option.fontMetrics, rect.width() - 2 * _TEXT_MARGIN)
+
+
+class ChipDelegate(NameDelegate):
     """Draws a chip in the colour of the row's class before the first column's text."""
 
     def __init__(self, model: TableModel, parent: QWidget | None = None) -> None:
@@ -236,6 +255,7 @@ class DataTable(QTableView):
         self._max_rows = max_rows
         self._model = TableModel(self)
         self.setModel(self._model)
+        self.setItemDelegate(NameDelegate(self))
         self.setItemDelegateForColumn(0, ChipDelegate(self._model, self))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setShowGrid(False)

@@ -240,6 +240,23 @@ def test_the_ruler_tells_its_labels_and_draws_a_cursor(qtbot: QtBot) -> None:
     assert ruler.grab().toImage().pixelColor(300 - 20, 6) == QColor(theme()["accent"])
 
 
+def test_a_label_of_the_axis_is_whole_or_not_there_beside_the_cursor(qtbot: QtBot) -> None:
+    ruler = Ruler(theme())
+    qtbot.addWidget(ruler)
+    ruler.resize(400, 26)
+    images = []
+    for ticks in ([(150.0, "200 ms", True, 0)], [(150.0, "", True, 0)]):
+        ruler.set_ticks(ticks, None)
+        ruler.set_cursor((130.0, "168.705373 ms"))
+        images.append(ruler.grab().toImage())
+    assert images[0] == images[1], "the label begins below the cursor's"
+    ruler.set_ticks([(150.0, "200 ms", True, 0)], None)
+    ruler.set_cursor((50.0, "1 ms"))
+    far = ruler.grab().toImage()
+    ruler.set_ticks([(150.0, "", True, 0)], None)
+    assert far != ruler.grab().toImage()
+
+
 def test_the_minimap_keeps_a_window_that_can_be_grasped(qtbot: QtBot) -> None:
     minimap = Minimap(theme())
     qtbot.addWidget(minimap)

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication
+from PySide6.QtWidgets import QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
 from tests.support.themes import theme
 from viewer.base.frames import TableFrame
 from viewer.base.ids import Paint
 from viewer.base.selection import SliceRef
-from widgets.table import DataTable
+from widgets.table import DataTable, fitted
 
 FRAME = TableFrame(
     headers=("Name", "Where", "Time", "Count"),
@@ -134,6 +135,26 @@ def test_the_longest_text_column_takes_what_is_left(table: DataTable) -> None:
     table.set_frame(TableFrame(("Rank", "Name", "ns"), [("rank 1", name, "5 ns")], [("rank 1", name, 5)]))
     assert table.columnWidth(1) > table.columnWidth(0)
     assert table.horizontalHeader().length() == table.viewport().width()
+
+
+def test_names_that_do_not_fit_show_what_tells_them_apart(qtbot: QtBot) -> None:
+    names = [f"ncclDevKernel_{what}_f16_RING_LL(ncclDevComm*, unsigned long, ncclWork*)" for what in ("Sum", "Max")]
+    metrics = QFontMetrics(QFont())
+    full = metrics.horizontalAdvance(names[0])
+    assert fitted(names[0], metrics, full) == names[0]
+    assert [fitted(n, metrics, full // 2) for n in names] == ["Sum_f16_RING_LL", "Max_f16_RING_LL"]
+    for plain in ("trace of a rank (1).json", "torch/nn/module.py(1739): _wrapped_call_impl", "Memcpy DtoD (A -> B)"):
+        assert fitted(plain, metrics, 10) == plain
+    table = DataTable()
+    qtbot.addWidget(table)
+    frame = TableFrame(("Name", "Total"), [(n, "1 ns") for n in names], [(n, 1) for n in names], paints=[None, None])
+    table.set_frame(frame)
+    table.resize(200, 100)
+    option = QStyleOptionViewItem()
+    option.rect = QRect(0, 0, 120, 20)
+    table.itemDelegateForColumn(0).initStyleOption(option, table.model().index(0, 0))
+    assert option.text.strip() == "Sum_f16_RING_LL"
+    assert table.model().index(0, 0).data() == names[0], "copies and tooltips keep the whole name"
 
 
 def test_the_height_follows_the_rows_up_to_a_limit(qtbot: QtBot) -> None:
