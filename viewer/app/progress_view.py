@@ -207,7 +207,8 @@ class _FileRow:
         self._cancel.setIcon(icon("close", theme["muted"]))
 
     def show_state(self, state: FileState) -> None:
-        self._bar.setValue(int(STEPS * state.share))
+        came = state.state not in ("failed", "cancelled")
+        self._bar.setValue(int(STEPS * state.share) if came else 0)
         if state.state == "reading":
             text = f"{format_bytes(state.done_bytes)} of {format_bytes(state.total_bytes)}"
             text += f" · {format_count(state.events)} events" if state.events else f" · {state.stage}"

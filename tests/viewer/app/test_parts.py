@@ -16,7 +16,7 @@ from viewer.app.icons import application_icon, icon
 from viewer.app.message_bar import MAX_HEIGHT, MAX_SHOWN, Message, MessageBar
 from viewer.app.opening_state import FileState, Overview
 from viewer.app.palette import Appearance, application_palette
-from viewer.app.progress_view import MAX_ROWS, ProgressView
+from viewer.app.progress_view import MAX_ROWS, STEPS, ProgressView
 from viewer.app.start_page import StartPage, job_title
 from viewer.app.themes import NAMES, load_theme
 from viewer.base.errors import UsageError
@@ -86,6 +86,16 @@ def test_progress_shows_the_files_and_cancels_one(qtbot: QtBot, theme: Theme) ->
     assert cancelled.args == ["/x/b.json"]
     with qtbot.waitSignal(view.cancel_all):
         view._cancel.click()
+
+
+def test_a_file_that_does_not_open_looks_unlike_one_that_does(qtbot: QtBot, theme: Theme) -> None:
+    view = ProgressView(theme)
+    qtbot.addWidget(view)
+    view.begin("Opening job", expanded=True)
+    states = ("open", "failed", "cancelled")
+    view.update_view(Overview(tuple(state(f"/x/{s}.json", s) for s in states), 1, 2))
+    bars = {b.accessibleName(): b.value() for b in view.findChildren(QProgressBar)}
+    assert [bars[f"Progress of {s}.json"] for s in states] == [STEPS, 0, 0]
 
 
 def test_progress_of_a_thousand_files_stays_a_short_list(qtbot: QtBot, theme: Theme) -> None:
