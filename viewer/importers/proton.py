@@ -128,6 +128,7 @@ class _Layout:
     """Whether the node states a device: work of the device, not a scope."""
     args: list[bytes] = field(default_factory=list)
     negative: int = 0
+    unreadable: int = 0
 
     def walk(self, job: ImportJob, roots: list[Any]) -> None:
         """Lay out the trees one after another from 0."""
@@ -142,6 +143,7 @@ class _Layout:
                 continue
             own = _own_ns(_metrics(node).get(self.metric, 0))
             self.negative += own is not None and own < 0
+            self.unreadable += own is None
             children = node.get("children")
             below[i] = [at[id(c)] for c in children if id(c) in at] if isinstance(children, list) else []
             inclusive[i] = max(0, own or 0) + sum(inclusive[c] for c in below[i])
@@ -214,6 +216,9 @@ class _Layout:
         ]
         if self.negative:
             found.append(Finding("negative-duration", "warning", self.negative, "negative totals: drawn as 0"))
+        if self.unreadable:
+            message = f'values of "{self.metric}" that are no numbers of ns: drawn as 0'
+            found.append(Finding("total-unreadable", "warning", self.unreadable, message))
         if self.ledger.rejected:
             count = self.ledger.rejected
             found.append(Finding("not-an-object", "warning", count, "nodes that are no objects: rejected"))

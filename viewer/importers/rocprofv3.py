@@ -19,10 +19,14 @@ from viewer.importers.cut import close_cut
 from viewer.importers.json_trace import rank_in_name, seal
 from viewer.importers.record_columns import RecordColumns
 from viewer.importers.source import whole_text
+from viewer.store.loose_json import mend_words
 from viewer.store.meta import DeviceInfo
 
 LARGEST: Final = 2 << 30
 """Bytes of JSON; see whole_text."""
+MENDED: Final = 256 << 20
+"""Longer texts with bare words or bad bytes are not mended as a whole."""
+_BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _STEP: Final = "Export it again: rocprofv3 --output-format json."
 _MOST: Final = 1 << 62
 _GPU: Final = 2
@@ -117,22 +121,23 @@ class Rocprofv3Importer:
         text, damage = whole_text(job.path, LARGEST)
         text = text.removeprefix(b"\xef\xbb\xbf")
         job.tell("read", job.stamp.size, 0)
-        document, cut = _decode(job, text, damage)
+        document, told = _decode(job, text, damage)
         tools = document.tool if isinstance(document.tool, list) else [document.tool]
         columns = RecordColumns(job.args_sink)
         reader = _Reader(job, columns)
         for tool in tools:
             reader.read(tool)
-        findings = [*cut, *columns.findings(), *reader.findings()]
+        findings = [*told, *columns.findings(), *reader.findings()]
         rank = rank_in_name(job.path)
-        host = [h for t in tools if isinstance(h := (t.metadata.get("node") or {}).get("hostname"), str)]
+        nodes = [t.metadata.get("node") for t in tools]
+        host = [h for n in nodes if isinstance(n, dict) and isinstance(h := n.get("hostname"), str)]
         return seal(
             job,
             columns.raw(),
             self.name,
             columns.ledger,
             findings,
-            complete=not cut,
+            complete=all(f.code != "truncated" for f in told),
             rank=rank,
             rank_source="unknown" if rank is None else "file name",
             host=host[0] if len(set(host)) == 1 else None,
@@ -142,17 +147,31 @@ class Rocprofv3Importer:
 
 
 def _decode(job: ImportJob, text: bytes, damage: str) -> tuple[_Document, list[Finding]]:
+    """The document; what is damaged is read up to there. The findings are those of the reading."""
+    document, problem, at = _try(text)
+    if document is not None:
+        return document, []
+    if not damage and len(text) <= MENDED:  # counter values may be bare nan, names bytes that are no text
+        mended = mend_words(text.decode("utf-8", "replace")).encode("utf-8", "replace")
+        document, _, _ = _try(mended)
+        if document is not None:
+            message = "bare nan or inf, or bytes that are no text: read as null, and with replacement characters"
+            return document, [Finding("mended-text", "info", 1, message, f"byte {at}" if at >= 0 else "")]
+    document, _, _ = _try(close_cut(text[:at] if at >= 0 else text))
+    if document is None:
+        problem = f"is rocprofv3's JSON, but cannot be read ({damage or problem})"
+        raise InputError(str(job.path), problem, f"byte {at}" if at >= 0 else "", _STEP)
+    message = f"{damage or problem}: what comes before is exact, totals are lower bounds"
+    return document, [Finding("truncated", "warning", 1, message, f"byte {at if at >= 0 else len(text)}")]
+
+
+def _try(text: bytes) -> tuple[_Document | None, str, int]:
+    """(document, problem, byte of the problem or -1)."""
     try:
-        return msgspec.json.decode(text, type=_Document), []
+        return msgspec.json.decode(text, type=_Document), "", -1
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        problem = damage or str(error)
-    whole = close_cut(text)
-    try:
-        document = msgspec.json.decode(whole, type=_Document)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        raise InputError(str(job.path), f"is rocprofv3's JSON, but cannot be read ({problem})", "", _STEP) from None
-    message = f"{problem}: what comes before is exact, totals are lower bounds"
-    return document, [Finding("truncated", "warning", 1, message, f"byte {len(text)}")]
+        found = _BYTE.search(str(error))
+        return None, str(error) or type(error).__name__, int(found[1]) if found else -1
 
 
 def _facts(tools: list[_Tool]) -> dict[str, Any]:
@@ -213,7 +232,7 @@ class _Reader:
         command = tool.metadata.get("command")
         if isinstance(command, list) and command:
             self._columns.process_names[pid] = str(command[0]).rsplit("/", 1)[-1][:200]
-        by_stream = any(_STREAM.search(bytes(tool.buffer_records.get(a, b""))) for a in CATEGORIES)
+        by_stream = any(_STREAM.search(memoryview(tool.buffer_records.get(a, b""))) for a in CATEGORIES)
         for array, raw in tool.buffer_records.items():
             for number, text in enumerate(self._records(raw)):
                 if number % _TELL == 0:
@@ -238,7 +257,8 @@ class _Reader:
             if isinstance(entry.get("key"), int):
                 names.markers[entry["key"]] = str(entry.get("value", ""))
         for agent in tool.agents:
-            handle = (agent.get("id") or {}).get("handle") if isinstance(agent.get("id"), dict) else None
+            identity = agent.get("id")
+            handle = identity.get("handle") if isinstance(identity, dict) else None
             if agent.get("type") != _GPU or not isinstance(handle, int):
                 continue
             ordinal = agent.get("logical_node_type_id")

@@ -191,6 +191,27 @@ def test_a_cut_gzip_keeps_its_prefix(tmp_path: Path) -> None:
     assert "cut off" in next(f.message for f in trace.meta.findings if f.code == "truncated")
 
 
+def test_bare_words_and_bad_bytes_are_mended(tmp_path: Path) -> None:
+    given = tool(hip_api=[record(HIP, 0, 1, 2, 1)])
+    given["callback_records"] = {"counter_collection": [{"value": "VALUE", "name": "NAME"}]}
+    text = write(tmp_path / "r.json", given).read_bytes().replace(b'"VALUE"', b"nan").replace(b"NAME", b"caf\xe9")
+    path = tmp_path / "bad.json"
+    path.write_bytes(text)
+    trace = open_one(tmp_path, path)
+    assert (len(trace), trace.meta.complete) == (1, True)
+    assert codes(trace) == {"mended-text": 1, "counters-not-read": 1, "no-gpu-work": 1}
+
+
+def test_damage_in_the_middle_keeps_what_comes_before(tmp_path: Path) -> None:
+    text = write(tmp_path / "r.json", tool(hip_api=[record(HIP, 0, i, i + 1, i) for i in range(1, 5)])).read_bytes()
+    at = text.index(b'"start_timestamp": 3')
+    path = tmp_path / "bad.json"
+    path.write_bytes(text[:at] + b"\x00\x00" + text[at + 2 :])
+    trace = open_one(tmp_path, path)
+    assert (len(trace), trace.meta.complete) == (2, False)
+    assert codes(trace)["truncated"] == 1
+
+
 def test_other_content_is_refused_in_words(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text('{"rocprofiler-sdk-tool": 5}')
