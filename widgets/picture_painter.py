@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 )
 
 from viewer.base.scene import (
+    Bounds,
     Font,
     Item,
     PictureScene,
@@ -57,9 +58,42 @@ def _draws_letters(family: str) -> bool:
     return metrics.tightBoundingRect(".").height() < metrics.tightBoundingRect("W").height()
 
 
+_ONE_AT_A_TIME: Final = threading.RLock()
+"""PySide makes the types of a method's arguments when it is first called; two threads that do so at once crash it."""
+
+
+@lru_cache(maxsize=1)
+def prepare() -> None:
+    """Call everything that painting calls, once. On the GUI thread, which takes no lock, before others paint."""
+    font = Font(12, bold=False)
+    measure("Mg", font)
+    encode(
+        PictureScene(
+            width=32,
+            height=32,
+            scale=1.0,
+            background="#ffffff",
+            items=(
+                SceneRect(1, 1, 9, 9, fill="#000000", stroke="#ff0000", radius=2, opacity=0.5, crisp=False),
+                SceneRect(1, 1, 9, 9, fill="#000000"),
+                SceneText(4, 20, "Mg", font, "#000000", "lane", 20),
+                SceneLine(0, 0, 9, 9, "#000000", dash=(2.0, 2.0)),
+                SceneLine(0, 4, 9, 4, "#000000"),
+                ScenePolygon(((0, 0), (5, 0), (5, 5)), fill="#000000", stroke="#000000"),
+                SceneHatch(Bounds(0, 0, 9, 9), "#000000", 4.0),
+                SceneImage(Bounds(0, 0, 2, 2), np.zeros((2, 2), np.uint32)),
+            ),
+            title="",
+            description="",
+        ),
+        "png",
+    )
+
+
 def measure(text: str, font: Font) -> float:
     """Width of a text in logical px, as :func:`paint_scene` will draw it."""
-    return float(_FONTS.get(font)[1].horizontalAdvance(text))
+    with _ONE_AT_A_TIME:
+        return float(_FONTS.get(font)[1].horizontalAdvance(text))
 
 
 class _Fonts(threading.local):
@@ -86,10 +120,11 @@ _FONTS: Final = _Fonts()
 
 
 def paint_scene(painter: QPainter, scene: PictureScene) -> None:
-    """Paint everything in logical px from (0, 0); the caller has set scale and target."""
-    painter.fillRect(QRectF(0, 0, scene.width, scene.height), QColor(scene.background))
-    for item in scene.items:
-        _paint_item(painter, item)
+    """Paint everything in logical px from (0, 0); the caller has set scale and target. One thread at a time paints."""
+    with _ONE_AT_A_TIME:
+        painter.fillRect(QRectF(0, 0, scene.width, scene.height), QColor(scene.background))
+        for item in scene.items:
+            _paint_item(painter, item)
 
 
 def scene_image(scene: PictureScene) -> QImage:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from viewer.base.scene import (
     Bounds,
     Font,
+    Item,
     PictureScene,
     SceneHatch,
     SceneImage,
@@ -19,6 +22,7 @@ from viewer.base.scene import (
     SceneRect,
     SceneText,
 )
+from widgets import picture_painter
 from widgets.picture_painter import encode, font_family, measure, png_of, scene_image
 
 RED, BLUE, WHITE, BLACK = "#ff0000", "#0000ff", "#ffffff", "#000000"
@@ -99,6 +103,38 @@ def test_painting_off_the_gui_thread_gives_the_same_picture(qtbot: QtBot) -> Non
     here = encode(scene(text()), "png")
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(lambda: encode(scene(text()), "png")).result() == here
+
+
+def test_one_thread_at_a_time_paints(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, most = 0, 0
+    together = threading.Barrier(2)
+
+    def slow(*_: object) -> None:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        gate.wait(0.05)
+        inside -= 1
+
+    def paint() -> None:
+        together.wait(10)
+        scene_image(scene(text()))
+
+    gate = threading.Event()
+    monkeypatch.setattr(picture_painter, "_paint_item", slow)
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(paint), pool.submit(paint)]:
+            done.result()
+    assert most == 1
+
+
+def test_preparing_paints_every_kind_of_item(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: set[type] = set()
+    real = picture_painter._paint_item
+    monkeypatch.setattr(picture_painter, "_paint_item", lambda p, item: (kinds.add(type(item)), real(p, item)))
+    picture_painter.prepare.cache_clear()
+    picture_painter.prepare()
+    assert kinds == set(get_args(Item))
 
 
 def test_a_pdf_is_one_page_of_the_pictures_size_with_embedded_fonts(qtbot: QtBot) -> None:

@@ -20,7 +20,7 @@ from viewer.exporters.picture import write_picture
 from viewer.panels.export_dialog import ExportDialog, copy_image
 from viewer.views.picture import ViewRows, picture_scene
 from viewer.views.picture_choices import Choices, Shown, choices_from, picture_request
-from widgets.picture_painter import encode, font_family, measure, scene_image
+from widgets.picture_painter import encode, font_family, measure, prepare, scene_image
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +80,7 @@ class Pictures(QObject):
         choices = Choices(size=None, rows="screen", title=title, theme=self._workspace.context.theme.name)
 
         lods = self._workspace.timeline.lods
+        prepare()
 
         def paint(cancel: CancelToken) -> tuple[QImage, PictureScene]:
             scene = picture_scene(shown.session, picture_request(choices, shown, load_theme), measure, lods)

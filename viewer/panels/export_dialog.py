@@ -41,7 +41,7 @@ from viewer.views.picture_choices import (
     picture_request,
     preview_request,
 )
-from widgets.picture_painter import measure, png_of, scene_image
+from widgets.picture_painter import measure, png_of, prepare, scene_image
 
 PREVIEW_DELAY_MS: Final = 120
 _PREVIEW: Final = "picture-preview"
@@ -58,6 +58,14 @@ def copy_image(image: QImage, title: str = "", description: str = "") -> None:
     data.setImageData(image)
     data.setData("image/png", QByteArray(png_of(image, title, description)))
     QGuiApplication.clipboard().setMimeData(data)
+
+
+def file_name(title: str) -> str:
+    """A name for a picture of that title, without suffix: that of a trace file goes."""
+    name = "".join(c if c.isalnum() or c in " -_." else "_" for c in title).strip(" .")
+    for suffix in (".gz", ".json"):
+        name = name.removesuffix(suffix)
+    return name.strip(" .") or "rankscope"
 
 
 class ExportDialog(QDialog):
@@ -95,6 +103,7 @@ class ExportDialog(QDialog):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        prepare()
         self.setWindowTitle("Export Picture")
         self._work, self._shown, self._write, self._theme, self._lods = work, shown, write, theme, lods
         self._folder = ""
@@ -214,8 +223,7 @@ class ExportDialog(QDialog):
 
     def _ask_and_save(self) -> None:
         kind = FORMATS[self.choices().format][1]
-        name = "".join(c if c.isalnum() or c in " -_." else "_" for c in self._title.text()).strip(" .") or "rankscope"
-        start = str(Path(self._folder) / f"{name}.{kind}")
+        start = str(Path(self._folder) / f"{file_name(self._title.text())}.{kind}")
         chosen, _ = QFileDialog.getSaveFileName(self, "Save Picture", start, f"{kind.upper()} (*.{kind})")
         if chosen:
             path = Path(chosen)

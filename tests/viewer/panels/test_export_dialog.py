@@ -15,7 +15,7 @@ from viewer.base.errors import InputError
 from viewer.base.scene import PictureScene
 from viewer.base.selection import TimeRange
 from viewer.exporters.picture import write_picture
-from viewer.panels.export_dialog import ExportDialog
+from viewer.panels.export_dialog import ExportDialog, file_name
 from viewer.panels.work import WorkRunner
 from viewer.views.picture_choices import Choices, Shown
 from widgets.picture_painter import encode, font_family
@@ -104,6 +104,20 @@ def test_the_save_button_asks_for_a_file_named_after_the_title(
         dialog._save.click()
     assert asked == ["Step 3_ rank_5.png"]
     assert got.args == [tmp_path / "mine.png"]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("hta_nccl_data.json.gz", "hta_nccl_data"),
+        ("rank0.pt.trace.json", "rank0.pt.trace"),
+        ("Step 3: a/b", "Step 3_ a_b"),
+        (".json", "json"),
+        ("", "rankscope"),
+    ],
+)
+def test_the_name_of_a_picture_comes_from_its_title(title: str, name: str) -> None:
+    assert file_name(title) == name
 
 
 def test_closing_while_a_file_is_written_waits_for_it(make: Make, qtbot: QtBot, tmp_path: Path) -> None:
