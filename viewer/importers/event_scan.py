@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from viewer.base.findings import Ledger
 from viewer.base.ids import ABSENT
-from viewer.importers.repair import mend
+from viewer.importers.repair import LONGEST, mend
 from viewer.importers.window import TextWindow
 from viewer.jit import scan_events as scan
 from viewer.jit.scan_args import COLLECTIVE_COLUMNS
@@ -24,6 +24,8 @@ BLOCK: Final = 1 << 16
 """Rows of a block of columns."""
 SUSPECT: Final = 256 << 10
 """An event that has not ended after this many bytes is looked at closely."""
+FIRST_REACH: Final = 8 << 10
+"""Bytes of text in which the end of a broken event is looked for at first."""
 SMALL: Final = 64 << 20
 """Top-level values up to this size are kept (a job of a thousand ranks lists its groups in one)."""
 
@@ -262,11 +264,15 @@ class EventScan:
         window, out = self.window, self.out
         begin = window.position
         offset = window.origin + begin
-        reach = min(window.filled, begin + (1 << 20))
+        # Most events end soon: what is copied and walked for one event must not be the whole window.
+        reach = min(window.filled, begin + FIRST_REACH)
         while True:
             ended = window.ended and reach == window.filled
             result = mend(window.text(begin, reach), ended)
-            if result.kind != "more":
+            # A farther border may still make sense of what the nearer ones do not.
+            if result.kind != "more" and not (
+                result.kind == "rejected" and reach < min(window.filled, begin + LONGEST)
+            ):
                 break
             if reach < window.filled:
                 reach = min(window.filled, begin + 4 * (reach - begin))

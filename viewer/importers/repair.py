@@ -14,11 +14,16 @@ from viewer.jit.scan_text import CUT, VALID, walk_strictly
 from viewer.store.loose_json import loads, mend_quotes
 
 _KEYS: Final = rb'"(?:ph|name|cat|pid|tid|ts|dur|args|id|s|bp|tts|cname)"\s*:'
-_BORDER = re.compile(rb"\}\s*(?:,\s*(?=\{\s*" + _KEYS + rb")|(?=\]\s*(?:,\s*\"|\}|\Z)))")
-_NEXT_EVENT = re.compile(rb"\{\s*" + _KEYS + rb"|\]\s*(?:,\s*\"|\}|\Z)")
+_BORDER = rb"\}\s*(?:,\s*(?=\{\s*" + _KEYS + rb")|(?=\]\s*(?:,\s*\"|\}%s)))"
+_NEXT_EVENT = rb"\{\s*" + _KEYS + rb"|\]\s*(?:,\s*\"|\}%s)"
+# The end of the text is a border only where the file ends, too.
+_BORDERS = {ended: re.compile(_BORDER % (rb"|\Z" if ended else b"")) for ended in (False, True)}
+_NEXT_EVENTS = {ended: re.compile(_NEXT_EVENT % (rb"|\Z" if ended else b"")) for ended in (False, True)}
 _ARGS = re.compile(rb'"args"\s*:\s*(?=\{)')
 TRIES: Final = 16
 """Event borders that are tried before an event is given up."""
+LONGEST: Final = 1 << 20
+"""Longer events are not mended: what costs a second per event is no repair, and no real event is that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Mended:
 def mend(text: bytes, ended: bool) -> Mended:
     """Read the event at the front of ``text``; ``ended`` says that the file holds no more."""
     if not text.startswith(b"{"):
-        found = _NEXT_EVENT.search(text)
+        found = _NEXT_EVENTS[ended].search(text)
         if found is None:
             return Mended("cut" if ended else "more", len(text))
         return Mended("skip", found.start())
@@ -50,11 +55,11 @@ def mend(text: bytes, ended: bool) -> Mended:
     if state == CUT:
         return Mended("cut", len(text)) if ended else Mended("more")
     first = -1
-    for tries, border in enumerate(_BORDER.finditer(text)):
+    for tries, border in enumerate(_BORDERS[ended].finditer(text)):
         size = border.start() + 1
         if tries == 0:
             first = size
-        if tries == TRIES:
+        if tries == TRIES or size > LONGEST:
             break
         repaired = _event("repaired", text, size)
         if repaired is not None:

@@ -1,0 +1,50 @@
+"""What broken events may cost: time and memory grow with the text, not with its square."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.viewer.importers.texts import columns, scan
+from viewer.importers import event_scan
+from viewer.importers.repair import LONGEST, Mended, mend
+
+GOOD = '{"ph":"X","name":"k","ts":1,"dur":1}'
+
+
+def test_many_broken_events_are_mended_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+
+    def counted(text: bytes, ended: bool) -> Mended:
+        nonlocal looked_at
+        looked_at += len(text)
+        return mend(text, ended)
+
+    monkeypatch.setattr(event_scan, "mend", counted)
+    count = 1000
+    broken = ",".join(f'{{"ph":"X","name":"a "b" c{i}","ts":{i},"dur":1,"args":{{"x":[{{}}]}}}}' for i in range(count))
+    built, scanned = columns(f"[{broken},{GOOD}]")
+    assert (scanned.ledger.read, scanned.ledger.repaired, scanned.ledger.kept) == (count + 1, count, 1)
+    assert built.raw.strings[int(built.raw.slices.name[7])] == 'a "b" c7'
+    assert looked_at <= count * 2 * event_scan.FIRST_REACH
+
+
+@pytest.mark.parametrize("size", [100, 10_000, 40_000, 600_000])
+def test_a_long_broken_event_is_mended(size: int) -> None:
+    built, scanned = columns('[{"ph":"X","name":"a "' + "b" * size + f'" c","ts":1,"dur":1}},{GOOD}]')
+    assert (scanned.ledger.read, scanned.ledger.repaired, scanned.ledger.kept) == (2, 1, 1)
+    assert len(built.raw.strings[int(built.raw.slices.name[0])]) == size + 6
+
+
+def test_an_absurdly_long_broken_event_is_rejected_and_the_next_kept() -> None:
+    ledger = scan('[{"ph":"X","name":"' + 'a"b' * LONGEST + f'","ts":1,"dur":1}},{GOOD}]').ledger
+    assert (ledger.read, ledger.kept) == (2, 1)
+    assert ledger.reasons == {"unreadable": (1, 1)}
+
+
+@pytest.mark.parametrize("shift", range(12))
+def test_the_end_of_what_was_looked_at_is_no_border(shift: int) -> None:
+    # A bracket that closes a list inside the event stands where the first look ends.
+    head = '[{"ph":"X","name":"a "b" c","ts":1,"dur":1,"args":{"x":[{"y":"'
+    fill = "z" * (event_scan.FIRST_REACH - len(head) - shift)
+    scanned = scan(head + fill + '"}] , "w":[{}] }},' + GOOD + "]")
+    assert (scanned.ledger.read, scanned.ledger.repaired, scanned.ledger.kept) == (2, 1, 1)
