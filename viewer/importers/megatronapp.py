@@ -44,6 +44,8 @@ class MegatronAppImporter:
         stages = [int(p) for p in np.unique(raw.slices.pid) if 0 <= p < TEXT_ID]
         for stage in stages:
             raw.process_names.setdefault(stage, f"pipeline rank {stage}")
+            for thread in np.unique(raw.slices.tid[raw.slices.pid == stage]).tolist():
+                raw.thread_names.setdefault((stage, thread), f"pipeline rank {stage}")
         trace.built.findings.append(several_ranks("forward and backward passes", len(stages)))
         return finish(
             job,

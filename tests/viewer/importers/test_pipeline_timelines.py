@@ -75,9 +75,9 @@ def test_passes_of_all_pipeline_ranks_are_spans(tmp_path: Path) -> None:
     events = [MARK, *pass_("forward", 0, 5, 9, 0), *pass_("forward", 1, 9, 12, 0), *pass_("backward", 1, 12, 20, 0)]
     trace = open_one(tmp_path, write_array(tmp_path / "merged_trace_rank_2.json", events))
     assert lines(trace) == [
-        "THREAD 0/1 [pipeline rank 0] 5000+4000 ANNOTATION megascan_span forward",
-        "THREAD 1/1 [pipeline rank 1] 9000+3000 ANNOTATION megascan_span forward",
-        "THREAD 1/1 [pipeline rank 1] 12000+8000 ANNOTATION megascan_span backward",
+        "THREAD 0/1 [pipeline rank 0/pipeline rank 0] 5000+4000 ANNOTATION megascan_span forward",
+        "THREAD 1/1 [pipeline rank 1/pipeline rank 1] 9000+3000 ANNOTATION megascan_span forward",
+        "THREAD 1/1 [pipeline rank 1/pipeline rank 1] 12000+8000 ANNOTATION megascan_span backward",
     ]
     assert trace.args(2) == {"iteration": 10, "microbatch": 0, "model_chunk": 0, "pp_rank": 1}
     assert trace.meta.format == "megatronapp"
