@@ -90,6 +90,11 @@ class Docks:
         self._in_job = True
         if not self._layout or not self._window.restoreState(QByteArray(self._layout), LAYOUT_VERSION):
             self.reset()
+        attribution = self._docks["attribution"]
+        if attribution.isVisibleTo(self._window) and self._docks["breakdown"] in self._window.tabifiedDockWidgets(
+            attribution
+        ):
+            attribution.raise_()  # nothing is selected yet: the panel that says something goes first
 
     def leave_job(self) -> None:
         """Hide the panels; the start page has the window to itself."""

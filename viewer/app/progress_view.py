@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -161,6 +163,7 @@ class ProgressView(QFrame):
         for path in [p for p in self._rows if p not in keep]:
             self._rows.pop(path).remove()
         new = False
+        repeated = {name for name, n in Counter(f.name for f in view.files).items() if n > 1}
         for state in chosen:
             row = self._rows.get(state.path)
             if row is None:
@@ -169,6 +172,7 @@ class ProgressView(QFrame):
                 row = self._rows[state.path] = _FileRow(self, self._grid, line, state, self._theme)
                 new = True
             row.show_state(state)
+            row.show_folder(state.name in repeated)
         hidden = len(view.files) - len(chosen)
         self._more.setVisible(hidden > 0)
         self._more.setText(f"and {hidden} more files")
@@ -186,6 +190,7 @@ class _FileRow:
     def __init__(self, view: ProgressView, grid: QGridLayout, line: int, state: FileState, theme: Theme) -> None:
         self.line = line
         self._grid = grid
+        self._path = state.path
         self._name = QLabel(_short(state.name))
         self._name.setTextFormat(Qt.TextFormat.PlainText)
         self._name.setToolTip(_short(state.path, 300))
@@ -220,6 +225,11 @@ class _FileRow:
             )
         self._text.setText(text)
         self._cancel.setEnabled(state.state in ("waiting", "reading"))
+
+    def show_folder(self, on: bool) -> None:
+        """Files of one name are told apart by their folder."""
+        path = Path(self._path)
+        self._name.setText(_short(f"{path.parent.name}/{path.name}" if on else path.name))
 
     def remove(self) -> None:
         for widget in (self._name, self._bar, self._text, self._cancel):

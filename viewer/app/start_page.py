@@ -26,6 +26,9 @@ def job_title(paths: list[str] | list[Path]) -> str:
     if len(names) == 1:
         return _printable(Path(os.path.realpath(names[0])).name or str(names[0]))
     parents = {p.parent for p in names}
+    if all(os.path.isdir(p) for p in names):
+        short = [os.path.basename(os.path.realpath(p)) for p in names]
+        return _printable(" and ".join(short) if len(short) == 2 else f"{short[0]} and {len(short) - 1} more folders")
     if len(parents) == 1:
         return _printable(f"{len(names)} files in {Path(os.path.realpath(next(iter(parents)))).name or '/'}")
     return _printable(f"{names[0].name} and {len(names) - 1} more")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from tests.viewer.app.conftest import trace_text
@@ -267,6 +267,25 @@ def test_the_layout_is_remembered(qtbot: QtBot, windows: Windows, job_folder: Pa
     assert again.docks["breakdown"].isVisibleTo(again)
     again.actions_["reset_layout"].trigger()
     assert again.docks["files"].isVisibleTo(again)
+
+
+def test_a_new_job_begins_with_its_attribution(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
+    window = windows()
+    window.resize(1200, 600)  # too low for panels one above the other
+    window.open_paths([job_folder])
+    opened(qtbot, window, 2)
+    assert window.workspace is not None
+
+    def front() -> set[str]:
+        return {bar.tabText(bar.currentIndex()) for bar in window.findChildren(QTabBar) if bar.isVisible()}
+
+    qtbot.waitUntil(lambda: front() == {"Attribution"})
+    window.workspace.context.select(Selection(slice=SliceRef(0, 0)))
+    qtbot.waitUntil(lambda: front() == {"Breakdown"})
+    window.close_job()
+    window.open_paths([job_folder])
+    opened(qtbot, window, 2)
+    qtbot.waitUntil(lambda: front() == {"Attribution"})
 
 
 def test_two_jobs_are_offered_apart(qtbot: QtBot, windows: Windows, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QSize, Qt, QUrl
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QApplication, QMainWindow, QProgressBar, QPushButton, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QProgressBar, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from viewer.app.actions import ACTIONS, Actions, key_list
@@ -98,6 +98,15 @@ def test_a_file_that_does_not_open_looks_unlike_one_that_does(qtbot: QtBot, them
     assert [bars[f"Progress of {s}.json"] for s in states] == [STEPS, 0, 0]
 
 
+def test_files_of_one_name_are_told_apart_by_their_folder(qtbot: QtBot, theme: Theme) -> None:
+    view = ProgressView(theme)
+    qtbot.addWidget(view)
+    view.begin("Opening job", expanded=True)
+    view.update_view(Overview(tuple(state(p) for p in ("/x/a/r0.json", "/x/b/r0.json", "/x/b/r1.json")), 1, 2))
+    shown = {label.text() for label in view.findChildren(QLabel)}
+    assert {"a/r0.json", "b/r0.json", "r1.json"} <= shown
+
+
 def test_progress_of_a_thousand_files_stays_a_short_list(qtbot: QtBot, theme: Theme) -> None:
     view = ProgressView(theme)
     qtbot.addWidget(view)
@@ -143,6 +152,15 @@ def test_recent_jobs_are_buttons(qtbot: QtBot, theme: Theme) -> None:
 )
 def test_titles_of_jobs(paths: list[str], title: str) -> None:
     assert job_title(paths) == title
+
+
+def test_titles_of_several_folders(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "two", "three")]
+    for folder in folders:
+        folder.mkdir()
+    assert job_title(folders[:1]) == "one"
+    assert job_title(folders[:2]) == "one and two"
+    assert job_title(folders) == "one and 2 more folders"
 
 
 def test_paths_of_a_drop(tmp_path: Path) -> None:
