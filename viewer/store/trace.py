@@ -41,6 +41,20 @@ class Lane:
     row_end: int
 
 
+def _check_ranges(tables: dict[str, Columns]) -> None:
+    """Rows must cover the slices, and lanes the rows: compiled loops follow them without a look. Raises ValueError."""
+    rows, lanes = tables["rows"], tables["lanes"]
+    for begin, end, size in (
+        (rows.begin, rows.end, len(tables["slices"])),
+        (lanes.row_begin, lanes.row_end, len(rows)),
+    ):
+        borders = np.append(begin, size)
+        if borders[0] != 0 or (borders[1:] != end).any() or (np.diff(borders) < 0).any():
+            raise ValueError("tables of the cache do not fit together")
+    if (rows.lane != np.repeat(np.arange(len(lanes)), lanes.row_end - lanes.row_begin)).any():
+        raise ValueError("tables of the cache do not fit together")
+
+
 class Trace:
     """Tables of one source. Read-only and safe to share between threads.
 
@@ -64,9 +78,15 @@ class Trace:
 
     @classmethod
     def open(cls, folder: Path) -> Trace:
-        """Map the tables of a complete trace folder. Raises OSError, pa.ArrowInvalid or msgspec.DecodeError."""
+        """Map the tables of a complete trace folder.
+
+        Raises:
+            OSError, pa.ArrowInvalid, msgspec.DecodeError, ValueError: it is damaged.
+        """
         meta = read_meta(folder)
-        return cls(meta, {t.name: open_table(folder, t) for t in TABLES}, ArgsText.open(folder, meta))
+        tables = {t.name: open_table(folder, t) for t in TABLES}
+        _check_ranges(tables)
+        return cls(meta, tables, ArgsText.open(folder, meta))
 
     @classmethod
     def in_memory(cls, meta: TraceMeta, tables: Tables, args: ArgsText | None = None) -> Trace:

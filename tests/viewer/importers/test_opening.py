@@ -373,3 +373,19 @@ def test_a_name_that_is_no_utf8_opens_and_its_args_are_found(tmp_path: Path) -> 
         trace = open_one(tmp_path, path)
         assert trace.args(0)["bytes"] == 5
         assert trace.meta.findings == []
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("rows", "begin"), ("rows", "end"), ("rows", "lane"), ("lanes", "row_end")]
+)
+def test_tables_that_do_not_fit_together_are_rebuilt(tmp_path: Path, table: str, column: str) -> None:
+    path = write_json(tmp_path / "t.json", [kernel(ts=i, dur=i % 3) for i in range(20)])
+    whole = open_one(tmp_path, path)
+    values = getattr(whole.rows if table == "rows" else whole._lanes, column)
+    (file,) = (tmp_path / "cache").glob(f"*/{table}.arrow")
+    text, old = file.read_bytes(), values.tobytes()
+    at = text.rindex(old) if column != "begin" else text.index(old)
+    file.write_bytes(text[:at] + b"\xee" * len(old) + text[at + len(old) :])
+    again = open_one(tmp_path, path)
+    assert [f.code for f in again.meta.findings] == ["cache-rebuilt"]
+    assert sorted(again.slices.start_ns.tolist()) == list(range(0, 20_000, 1000))
