@@ -308,11 +308,11 @@ class MainWindow(QMainWindow):
             self._save_settings()
         elif not self.has_job and self._pending is None:
             self.stack.setCurrentWidget(self.start_page)
+        if len(ending.jobs) > 1:
+            self._offer_apart(ending)
         for message in ending_messages(ending):
             self.messages.show_message(message)
             log.info("%s: %s", message.severity, message.text)
-        if len(ending.jobs) > 1:
-            self._offer_apart(ending)
 
     def _offer_apart(self, ending: Ending) -> None:
         jobs = [list(job) for job in ending.jobs]

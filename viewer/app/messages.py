@@ -19,7 +19,9 @@ def ending_messages(ending: Ending) -> list[Message]:
     if ending.session is not None:
         for item in ending.session.inputs:
             out += [_finding(f, item.path.name) for f in item.trace.meta.findings if f.severity != "info"]
-        out += [_finding(f) for f in ending.session.findings if f.severity != "info"]
+        # Ranks that come twice because there are two jobs are no conflict once those are opened apart.
+        known = "rank-conflict" if len(ending.jobs) > 1 else ""
+        out += [_finding(f) for f in ending.session.findings if f.severity != "info" and f.code != known]
         inputs = ending.session.inputs
         if all(i.trace.meta.gpu_first_ns is None for i in inputs) and any(i.trace.meta.events for i in inputs):
             out.append(Message("info", "No file of the job holds GPU work: its GPU figures do not exist."))

@@ -307,6 +307,21 @@ def test_two_jobs_are_offered_apart(qtbot: QtBot, windows: Windows, tmp_path: Pa
     opened(qtbot, window, 1)
 
 
+def test_folders_with_the_same_ranks_are_offered_apart_without_a_word_on_conflicts(
+    qtbot: QtBot, windows: Windows, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for rank in range(2):
+            (tmp_path / name / f"rank{rank}.json").write_text(trace_text(rank))
+    window = windows()
+    window.open_paths([tmp_path / "a", tmp_path / "b"])
+    opened(qtbot, window, 4)
+    qtbot.waitUntil(lambda: bool(window.messages.messages))
+    assert texts(window) == ["These files look like 2 different jobs (a, b)."]
+    assert "a and b" in window.windowTitle()
+
+
 def test_notes_are_added_and_undone(
     qtbot: QtBot, windows: Windows, job_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
