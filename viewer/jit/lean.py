@@ -5,11 +5,12 @@ below are plain loops over int64 and uint64, addresses and one-dimensional array
 once, straight into LLVM's text, and LLVM makes machine code of it in a second. The machine code is kept on disk
 (viewer.jit.machine).
 
-What such a function may use: int64 (``int``), uint64 (what load64 gives, constants made with np.uint64) and truth
-values, never mixed without a cast; assignments, tuples as results, if, while, for over range, and, or, not; arrays as
-arguments, indexed by a number; ``len``, ``min``, ``max``; module constants and constant tables; other functions of its
-kind and the primitives of viewer.jit.scan_load. A name keeps the type of its first assignment. Indexes are not
-checked. Divisions are as in Python, overflow wraps.
+What such a function may use: int64 (``int``), uint64 (what load64 gives, constants made with np.uint64), float64 and
+truth values, never mixed without a cast; assignments, tuples as results, if, while, for over range, and, or, not;
+arrays as arguments, indexed by one number (those of more dimensions too, then row after row); ``len``, ``min``,
+``max``; module constants and constant tables; other functions of its kind and the primitives of
+viewer.jit.scan_load. A name keeps the type of its first assignment. Indexes are not checked. Divisions of integers
+are as in Python, overflow wraps.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-INT, WORD, TRUTH = "int64", "uint64", "bool"
+INT, WORD, TRUTH, REAL = "int64", "uint64", "bool", "float64"
 _ELEMENTS: Final[dict[str, tuple[np.dtype[Any], bool]]] = {
     "NDArray[np.int64]": (np.dtype(np.int64), True),
     "NDArray[np.int32]": (np.dtype(np.int32), True),
@@ -33,7 +34,12 @@ _ELEMENTS: Final[dict[str, tuple[np.dtype[Any], bool]]] = {
     "NDArray[np.bool_]": (np.dtype(np.bool_), False),
 }
 """Annotations of array arguments: element type, and whether elements have a sign."""
-_SHORT: Final = {"I64": "NDArray[np.int64]", "I32": "NDArray[np.int32]", "U8": "NDArray[np.uint8]"}
+_SHORT: Final = {
+    "I64": "NDArray[np.int64]",
+    "I32": "NDArray[np.int32]",
+    "U8": "NDArray[np.uint8]",
+    "U32": "NDArray[np.uint32]",
+}
 
 
 class Argument(NamedTuple):
@@ -86,10 +92,10 @@ class Lean:
         found = []
         for argument in self.tree.args.args:
             text = ast.unparse(argument.annotation) if argument.annotation else ""
-            kind = {"int": INT, "np.uint64": WORD}.get(text, "")
+            kind = {"int": INT, "Int": INT, "np.uint64": WORD, "float": REAL, "bool": TRUTH}.get(text, "")
             elements = _ELEMENTS.get(_SHORT.get(text, text))
             if not kind and elements is None:
-                raise TypeError(f"{self.__name__}: {argument.arg} needs the type int, np.uint64 or an array's")
+                raise TypeError(f"{self.__name__}: {argument.arg} needs the type of a number or an array's")
             found.append(Argument(argument.arg, kind, elements))
         return found
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from llvmlite import ir
 
-from viewer.jit.lean import INT, TRUTH, Lean
+from viewer.jit.lean import INT, Lean
 from viewer.jit.lean_values import Array, Emitted, Typed, Values
 
 _I64 = ir.IntType(64)
@@ -73,7 +73,7 @@ class _Walk(Values):
         values = iter(made.args)
         for name, kind_of, elements in function.arguments:
             if elements is None:
-                self.store(name, Typed(kind_of, next(values)))
+                self.store(name, self.unword(kind_of, next(values)))
             else:
                 self.names[name] = Array(next(values), next(values), *elements)
         self._block(tree.body)
@@ -136,8 +136,7 @@ class _Walk(Values):
             if kinds[k] not in {"", value.kind}:
                 raise self.wrong(node, f"result {k} was {kinds[k]} before")
             kinds[k] = value.kind
-            word = self.b.zext(value.value, _I64) if value.kind == TRUTH else value.value
-            result = self.b.insert_value(result, word, k)
+            result = self.b.insert_value(result, self.word(value), k)
         self.b.ret(result)
 
     def _if(self, node: ast.If) -> None:

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from llvmlite import ir
 
-from viewer.jit.lean import INT, TRUTH, WORD, Lean, Primitive
+from viewer.jit.lean import INT, REAL, TRUTH, WORD, Lean, Primitive
 
-_I1, _I64 = ir.IntType(1), ir.IntType(64)
+_I1, _I64, _F64 = ir.IntType(1), ir.IntType(64), ir.DoubleType()
 _MASK: Final = (1 << 64) - 1
 
 
@@ -77,8 +77,10 @@ class Values:
             array = self._array(target.value)
             element = ir.IntType(array.dtype.itemsize * 8)
             # A number that is written to an array loses what has no room, as with numpy.
-            word = self.typed(value, INT)
-            bits = self.b.zext(word.value, _I64) if word.kind == TRUTH else word.value
+            typed = self.typed(value, INT)
+            if typed.kind == REAL:
+                raise self.wrong(target, "holds integers")
+            bits = self.word(typed)
             small = bits if element.width == 64 else self.b.trunc(bits, element)
             self.b.store(small, self._element(array, target.slice), align=array.dtype.itemsize)
         elif isinstance(target, ast.Name):
@@ -95,7 +97,7 @@ class Values:
         slot = self.names.get(name)
         if slot is None:
             typed = self.typed(value, INT)
-            place = self.entry.alloca(_I1 if typed.kind == TRUTH else _I64, name=name)
+            place = self.entry.alloca(typed.value.type, name=name)
             self.names[name] = slot = Typed(typed.kind, place)
         assert isinstance(slot, Typed)
         self.b.store(self.typed(value, slot.kind, name).value, slot.value)
@@ -105,6 +107,8 @@ class Values:
         if isinstance(value, Literal):
             if kind == TRUTH:
                 raise TypeError(f"{self.source.__name__}: {what} is a truth value, {value.number} is none")
+            if kind == REAL:
+                return Typed(REAL, ir.Constant(_F64, float(value.number)))
             return Typed(kind, ir.Constant(_I64, value.number & _MASK))
         assert isinstance(value, Typed)
         if what and value.kind != kind:
@@ -120,6 +124,8 @@ class Values:
             return Typed(INT, ir.Constant(_I64, int(found) & _MASK))
         if isinstance(found, int):
             return Literal(found)
+        if isinstance(found, float):
+            return Typed(REAL, ir.Constant(_F64, float(found)))
         raise self.wrong(node, "neither a local name nor a constant number")
 
     def _array(self, node: ast.expr) -> Array:
@@ -157,6 +163,8 @@ class Values:
             return ir.Constant(_I1, int(value.number != 0))
         if value.kind == TRUTH:
             return value.value
+        if value.kind == REAL:
+            raise self.wrong(node, "a float is no condition")
         return self.b.icmp_unsigned("!=", value.value, ir.Constant(_I64, 0))
 
     def value(self, node: ast.expr) -> Any:
@@ -196,6 +204,8 @@ class Values:
         value = self.value(node.operand)
         if isinstance(value, Literal):
             return Literal(-value.number if isinstance(node.op, ast.USub) else ~value.number)
+        if value.kind == REAL:
+            return Typed(REAL, self.b.fneg(value.value))
         return Typed(value.kind, self.b.neg(value.value) if isinstance(node.op, ast.USub) else self.b.not_(value.value))
 
     def _binop(self, node: ast.BinOp) -> Any:
@@ -221,6 +231,10 @@ class Values:
             return Typed(left.kind, shift(left.value, right.value))
         left, right = self._pair(node, a, b)
         x, y = left.value, right.value
+        if left.kind == REAL and type(op) in _REAL:
+            return Typed(REAL, getattr(self.b, _REAL[type(op)])(x, y))
+        if left.kind == REAL:
+            raise self.wrong(node, "no such operation")
         if type(op) in _PLAIN:
             return Typed(left.kind, getattr(self.b, _PLAIN[type(op)])(x, y))
         if left.kind == TRUTH or not isinstance(op, (ast.FloorDiv, ast.Mod)):
@@ -239,8 +253,13 @@ class Values:
             raise self.wrong(node, "one comparison at a time")
         left, right = self._pair(node, self.value(node.left), self.value(node.comparators[0]))
         sign = _COMPARE[type(node.ops[0])]
-        test = self.b.icmp_signed if left.kind == INT else self.b.icmp_unsigned
-        return Typed(TRUTH, test(sign, left.value, right.value))
+        return Typed(TRUTH, self._test(sign, left, right))
+
+    def _test(self, sign: str, a: Typed, b: Typed) -> Any:
+        if a.kind == REAL:
+            return self.b.fcmp_ordered(sign, a.value, b.value)
+        test = self.b.icmp_signed if a.kind == INT else self.b.icmp_unsigned
+        return test(sign, a.value, b.value)
 
     def _boolop(self, node: ast.BoolOp) -> Typed:
         after = self.b.append_basic_block("decided")
@@ -280,6 +299,31 @@ class Values:
         result.add_incoming(right.value, ends[1])
         return Typed(left.kind, result)
 
+    def _cast(self, kind: str, value: Any) -> Typed:
+        if isinstance(value, Literal):
+            return self.typed(value, kind)
+        if value.kind == TRUTH:
+            return self._cast(kind, Typed(INT, self.b.zext(value.value, _I64)))
+        if value.kind == kind:
+            return Typed(kind, value.value)
+        if kind == REAL:
+            return Typed(REAL, (self.b.uitofp if value.kind == WORD else self.b.sitofp)(value.value, _F64))
+        if value.kind == REAL:
+            return Typed(kind, self.b.fptosi(value.value, _I64))
+        return Typed(kind, value.value)
+
+    def word(self, value: Typed) -> Any:
+        """A value as the 64 bits in which it is passed."""
+        if value.kind == TRUTH:
+            return self.b.zext(value.value, _I64)
+        return self.b.bitcast(value.value, _I64) if value.kind == REAL else value.value
+
+    def unword(self, kind: str, word: Any) -> Typed:
+        """The value that was passed as ``word``."""
+        if kind == TRUTH:
+            return Typed(kind, self.b.trunc(word, _I1))
+        return Typed(kind, self.b.bitcast(word, _F64) if kind == REAL else word)
+
     def _local_array(self, node: ast.Call) -> Array:
         """A small array on the stack: ``np.zeros(CONSTANT, np.uint8)``."""
         length, dtype = self.value(node.args[0]), np.dtype(getattr(np, cast(ast.Attribute, node.args[1]).attr))
@@ -294,18 +338,15 @@ class Values:
     def call(self, node: ast.Call) -> Any:
         """The value of a call; a list of values for a function whose result is a tuple."""
         text = ast.unparse(node.func)
-        if text in {"np.int64", "np.uint64", "int"}:
-            kind = WORD if text == "np.uint64" else INT
-            value = self.typed(self.value(node.args[0]), kind)
-            return Typed(kind, self.b.zext(value.value, _I64) if value.kind == TRUTH else value.value)
+        if text in _CASTS:
+            return self._cast(_CASTS[text], self.value(node.args[0]))
         if text == "np.zeros":
             return self._local_array(node)
         if text == "len":
             return Typed(INT, self._array(node.args[0]).length)
         if text in {"min", "max"}:
             left, right = self._pair(node, *(self.value(a) for a in node.args))
-            test = self.b.icmp_unsigned if left.kind == WORD else self.b.icmp_signed
-            smaller = test("<" if text == "min" else ">", left.value, right.value)
+            smaller = self._test("<" if text == "min" else ">", left, right)
             return Typed(left.kind, self.b.select(smaller, left.value, right.value))
         callee = self.globals.get(text)
         if isinstance(callee, Primitive):
@@ -317,7 +358,7 @@ class Values:
         words: list[Any] = []
         for argument, (name, kind, elements) in zip(node.args, callee.arguments, strict=True):
             if elements is None:
-                words.append(self.typed(self.value(argument), kind, name).value)
+                words.append(self.word(self.typed(self.value(argument), kind, name)))
                 continue
             array = self._array(argument)
             if (array.dtype, array.signed) != elements:
@@ -327,13 +368,15 @@ class Values:
         parts = []
         for k, kind in enumerate(emitted.results):
             part = self.b.extract_value(result, k)
-            parts.append(Typed(kind, self.b.trunc(part, _I1) if kind == TRUTH else part))
+            parts.append(self.unword(kind, part))
         return parts if emitted.is_tuple or not parts else parts[0]
 
 
 _PLAIN: Final[dict[Any, str]] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
 }  # fmt: skip
+_REAL: Final[dict[Any, str]] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+_CASTS: Final = {"np.int64": INT, "int": INT, "np.uint64": WORD, "np.float64": REAL}
 _FOLD: Final[dict[Any, Callable[[int, int], int]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,

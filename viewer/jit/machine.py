@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import hashlib
 import os
+import struct
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LOCK = threading.RLock()
 _KEEP: Final[list[Any]] = []
 """Engines own the code that was handed out; they live as long as the process."""
+_BITS, _REAL = struct.Struct("q"), struct.Struct("d")
 KEPT_FILES: Final = 4
 """Files of one function that stay: versions side by side, and machines that share a home."""
 
@@ -120,13 +122,13 @@ def runner(function: Lean) -> Callable[..., Any]:
 
     def run(*values: Any) -> Any:
         flat: list[int] = []
-        for value, (name, _, elements) in zip(values, arguments, strict=True):
+        for value, (name, kind, elements) in zip(values, arguments, strict=True):
             if elements is None:
-                flat.append(int(value))
+                flat.append(int(value) if kind != "float64" else _BITS.unpack(_REAL.pack(value))[0])
                 continue
-            if value.dtype != elements[0] or value.ndim != 1 or not value.flags.c_contiguous:
-                raise TypeError(f"{function.__name__}: {name} must be contiguous {elements[0]}, one-dimensional")
-            flat += (value.ctypes.data, len(value))
+            if value.dtype != elements[0] or not value.flags.c_contiguous:
+                raise TypeError(f"{function.__name__}: {name} must be contiguous {elements[0]}")
+            flat += (value.ctypes.data, value.size)
         out = results()
         call(words(*flat), out)
         found = [_PYTHON[kind](number) for kind, number in zip(kinds, out, strict=False)]
@@ -138,5 +140,6 @@ def runner(function: Lean) -> Callable[..., Any]:
 _PYTHON: Final[dict[str, Callable[[int], Any]]] = {
     "int64": int,
     "bool": bool,
+    "float64": lambda number: float(_REAL.unpack(_BITS.pack(number))[0]),
     "uint64": lambda number: np.uint64(number & ((1 << 64) - 1)),
 }
