@@ -47,9 +47,10 @@ def test_the_progress_line_has_all_figures() -> None:
     now = [0.0]
     board = ProgressBoard(lambda: now[0])
     board.expect([("a", 1024), ("b", 1024)])
-    board.update(Progress("a", "reading", 1024, 1024, 4000, 1))
+    for k in range(5):
+        now[0] = 0.5 * k
+        board.update(Progress("a", "reading", 256 * k, 1024, 1000 * k, 1))
     board.settle("a", "open")
-    now[0] = 2.0
     assert overview_line(board.view()) == "1 of 2 files · 1 KiB of 2 KiB · 2,000 events/s · 2 s left"
 
 
