@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
 
 
-@cache
 def compiled_folder() -> Path | None:
-    """A writable folder, also announced to numba; None when there is none and code lives in memory only."""
-    if "NUMBA_CACHE_DIR" not in os.environ:
+    """A writable folder (RANKSCOPE_CODE_DIR, or in the user's cache); None when there is none: code lives in memory."""
+    named = os.environ.get("RANKSCOPE_CODE_DIR")
+    if named:
+        folder = Path(named)
+    else:
         import platformdirs
 
-        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("rankscope")) / "compiled")
-    folder = Path(os.environ["NUMBA_CACHE_DIR"])
+        folder = Path(platformdirs.user_cache_dir("rankscope")) / "compiled"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return folder if os.access(folder, os.W_OK) else None
     except OSError:
         return None
+    return folder if os.access(folder, os.W_OK) else None

@@ -1,6 +1,6 @@
 """A small compiler for the loops that the first open of a file needs: one type per name, nothing inferred twice.
 
-numba spends its time on typing and lowering; the scanner alone took it half a minute on a slow machine. The functions
+A general compiler (numba) spends its time on typing and lowering: half a minute for the scanner alone. The functions
 below are plain loops over int64 and uint64, addresses and one-dimensional arrays, so that their syntax tree is walked
 once, straight into LLVM's text, and LLVM makes machine code of it in a second. The machine code is kept on disk
 (viewer.jit.machine).

@@ -149,10 +149,9 @@ class Values:
         return found
 
     def _element(self, array: Array, index: ast.expr) -> Any:
-        at = self.value(index)
-        offset = self.b.mul(self.typed(at, INT).value, ir.Constant(_I64, array.dtype.itemsize))
-        address = self.b.add(array.address, offset)
-        return self.b.inttoptr(address, ir.IntType(array.dtype.itemsize * 8).as_pointer())
+        at = self.typed(self.value(index), INT).value
+        first = self.b.inttoptr(array.address, ir.IntType(array.dtype.itemsize * 8).as_pointer())
+        return self.b.gep(first, [at], inbounds=True)
 
     # Expressions -----------------------------------------------------------------------------------------------------
 

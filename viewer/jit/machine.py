@@ -74,7 +74,7 @@ def _compile(function: Lean) -> bytes:
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = False
     options.slp_vectorization = False
-    options.loop_unrolling = False
+    options.loop_unrolling = True
     builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)
     head = " ".join([str(int(is_tuple)), *results])
