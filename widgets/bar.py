@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.base.frames import BarFrame
@@ -11,13 +11,14 @@ from viewer.base.ids import Paint
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration, format_exact
 from viewer.base.units import format_share
+from widgets.painted import PaintedWidget
 from widgets.theming import color, fill_idle, safe_tip
 
 BAR_HEIGHT = 26
 CHIP = 10
 
 
-class StackedBar(QWidget):
+class StackedBar(PaintedWidget):
     """Parts side by side in proportion to their ns; parts without a paint are idle and hatched."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -87,11 +88,10 @@ class StackedBar(QWidget):
         """Least size."""
         return QSize(120, self.heightForWidth(max(120, self.width())))
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paint."""
+    def paint(self, painter: QPainter) -> None:
+        """Draw the bar and its legend."""
         if self._frame is None or self._theme is None:
             return
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         metrics = self.fontMetrics()
         for (_, ns, paint), rect in zip(self._frame.parts, self.part_rects(), strict=False):
@@ -118,7 +118,6 @@ class StackedBar(QWidget):
                 painter.fillRect(chip, QColor(self._theme.paints[paint]))
             painter.setPen(color(self._theme, "text"))
             painter.drawText(QPointF(x + CHIP + 5, y), text)
-        painter.end()
 
     def _write_share(self, painter: QPainter, rect: QRectF, text: str, paint: Paint | None) -> None:
         assert self._theme is not None

@@ -46,9 +46,15 @@ class HowButton(QAbstractButton):
         if self._theme is None:
             return
         painter = QPainter(self)
+        try:
+            self._draw(painter, self._theme)
+        finally:
+            painter.end()
+
+    def _draw(self, painter: QPainter, theme: Theme) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         active = self.isChecked() or self.underMouse() or self.hasFocus()
-        ink = color(self._theme, "accent" if active else "muted")
+        ink = color(theme, "accent" if active else "muted")
         radius = self.fontMetrics().height() * 0.44
         center = QPointF(self.width() / 2, self.height() / 2)
         painter.setPen(QPen(ink, 1.4 if self.hasFocus() else 1.0))
@@ -59,10 +65,9 @@ class HowButton(QAbstractButton):
         font.setPixelSize(max(7, round(radius * 1.5)))
         font.setBold(True)
         painter.setFont(font)
-        painter.setPen(color(self._theme, "window") if self.isChecked() else ink)
+        painter.setPen(color(theme, "window") if self.isChecked() else ink)
         box = QRectF(center.x() - radius, center.y() - radius, 2 * radius, 2 * radius)
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "?")
-        painter.end()
 
 
 class _Row:

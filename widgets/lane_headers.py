@@ -15,7 +15,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPainterPath,
-    QPaintEvent,
     QPen,
     QWheelEvent,
 )
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.base.frames import PlacedRow, Placement
 from viewer.base.theme import Theme
+from widgets.painted import PaintedWidget
 from widgets.theming import safe_tip
 
 _EDGE_PX: Final = 5
@@ -31,7 +31,7 @@ _NARROWEST: Final = 110
 _WIDEST: Final = 520
 
 
-class LaneHeaders(QWidget):
+class LaneHeaders(PaintedWidget):
     """Draws the headers of a placement, scrolled like the lanes. The header of the topmost group stays in sight.
 
     Signals:
@@ -109,15 +109,8 @@ class LaneHeaders(QWidget):
 
     # painting
 
-    def paintEvent(self, _: QPaintEvent) -> None:
+    def paint(self, painter: QPainter) -> None:
         """Draw what is in sight."""
-        painter = QPainter(self)
-        try:
-            self._paint(painter)
-        finally:
-            painter.end()
-
-    def _paint(self, painter: QPainter) -> None:
         theme, area = self._theme, QRectF(self.rect())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(theme["base"]))

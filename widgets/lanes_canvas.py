@@ -17,7 +17,6 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPaintEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QApplication, QWidget
@@ -26,6 +25,7 @@ from viewer.base.frames import LaneFrame
 from viewer.base.theme import Theme
 from widgets.labels import LabelCache
 from widgets.lane_overlay import NotePin, Overlay, note_rect, paint_overlay
+from widgets.painted import PaintedWidget
 
 Source = Callable[[int, int, float], tuple[LaneFrame, Overlay] | None]
 """(width, height, device pixel ratio) -> what to show now; None while there is nothing."""
@@ -35,7 +35,7 @@ _TEXT_PAD: Final = 5.0
 _SMALL_ROW: Final = 16
 
 
-class LanesCanvas(QWidget):
+class LanesCanvas(PaintedWidget):
     """Draws lanes. All coordinates in signals are logical px of the canvas.
 
     Signals:
@@ -107,15 +107,8 @@ class LanesCanvas(QWidget):
 
     # painting
 
-    def paintEvent(self, _: QPaintEvent) -> None:
+    def paint(self, painter: QPainter) -> None:
         """Draw the frame of the moment; the painter is closed whatever happens."""
-        painter = QPainter(self)
-        try:
-            self._paint(painter)
-        finally:
-            painter.end()
-
-    def _paint(self, painter: QPainter) -> None:
         shown = self._source(self.width(), self.height(), self.devicePixelRatioF()) if self._source else None
         if shown is None:
             painter.fillRect(self.rect(), QColor(self._theme["base"]))

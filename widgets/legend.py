@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.ids import Paint
 from viewer.base.theme import PAINT_NAMES, Theme
+from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 22
 _SWATCH: Final = 10.0
 
 
-class Legend(QWidget):
+class Legend(PaintedWidget):
     """Swatches with names, and a text at the right; what does not fit is left out from the end."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -53,15 +54,8 @@ class Legend(QWidget):
         """As tall, however narrow."""
         return QSize(50, HEIGHT)
 
-    def paintEvent(self, _: QPaintEvent) -> None:
+    def paint(self, painter: QPainter) -> None:
         """Draw the line."""
-        painter = QPainter(self)
-        try:
-            self._paint(painter)
-        finally:
-            painter.end()
-
-    def _paint(self, painter: QPainter) -> None:
         theme, area = self._theme, QRectF(self.rect())
         painter.fillRect(area, QColor(theme["window"]))
         painter.setPen(QPen(QColor(theme["line"]), 1))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from viewer.base.ids import Paint
 from viewer.base.theme import PAINT_NAMES, Theme
+from widgets.painted import PaintedWidget
 from widgets.theming import color
 
 
-class ClassChip(QWidget):
+class ClassChip(PaintedWidget):
     """The name of a class on its colour."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -43,21 +44,19 @@ class ClassChip(QWidget):
         """Least size."""
         return self.sizeHint()
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paint."""
+    def paint(self, painter: QPainter) -> None:
+        """Draw the mark."""
         if self._paint is None or self._theme is None:
             return
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.paints[self._paint]))
         painter.drawRoundedRect(QRectF(self.rect()), 4, 4)
         painter.setPen(QColor(self._theme.paint_text[self._paint]))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, PAINT_NAMES[self._paint])
-        painter.end()
 
 
-class Veil(QWidget):
+class Veil(PaintedWidget):
     """Dims the widget it covers without taking its clicks or its scroll wheel."""
 
     def __init__(self, covered: QWidget) -> None:
@@ -85,12 +84,10 @@ class Veil(QWidget):
             self.setGeometry(self._covered.rect())
         return False
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paint."""
+    def paint(self, painter: QPainter) -> None:
+        """Draw the mark."""
         if self._theme is None:
             return
-        painter = QPainter(self)
         wash = color(self._theme, "window")
         wash.setAlpha(140)
         painter.fillRect(self.rect(), wash)
-        painter.end()

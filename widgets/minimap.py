@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
 from widgets.lane_overlay import color
+from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 40
 _EDGE_PX: Final = 5.0
 _LEAST_PX: Final = 6.0
 
 
-class Minimap(QWidget):
+class Minimap(PaintedWidget):
     """Shows an image of the job and a window on it. Positions are shares 0..1 of the whole.
 
     Signals:
@@ -78,15 +79,8 @@ class Minimap(QWidget):
             x0, x1 = middle - _LEAST_PX / 2, middle + _LEAST_PX / 2
         return QRectF(x0, 0, x1 - x0, self.height())
 
-    def paintEvent(self, _: QPaintEvent) -> None:
+    def paint(self, painter: QPainter) -> None:
         """Draw the job, dimmed outside the window."""
-        painter = QPainter(self)
-        try:
-            self._paint(painter)
-        finally:
-            painter.end()
-
-    def _paint(self, painter: QPainter) -> None:
         theme, area = self._theme, QRectF(self.rect())
         painter.fillRect(area, QColor(theme["base"]))
         if self._image is not None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
 from widgets.lane_overlay import color, pill, pill_box
+from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 26
 
@@ -19,7 +20,7 @@ Ticks = Sequence[tuple[float, str, bool, int]]
 """(x, label, whether it is labelled, time) per tick."""
 
 
-class Ruler(QWidget):
+class Ruler(PaintedWidget):
     """Draws ticks, the selected range and the instant under the cursor. All x are logical px."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -59,15 +60,8 @@ class Ruler(QWidget):
         """As tall, however narrow."""
         return QSize(50, HEIGHT)
 
-    def paintEvent(self, _: QPaintEvent) -> None:
+    def paint(self, painter: QPainter) -> None:
         """Draw the axis."""
-        painter = QPainter(self)
-        try:
-            self._paint(painter)
-        finally:
-            painter.end()
-
-    def _paint(self, painter: QPainter) -> None:
         theme, area = self._theme, QRectF(self.rect())
         font = QFont(self.font())
         font.setPixelSize(11)

@@ -12,16 +12,16 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPaintEvent,
     QPen,
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from widgets.name_wrap import wrap_name
+from widgets.painted import PaintedWidget
 from widgets.theming import set_tip
 
 
-class WrapLabel(QWidget):
+class WrapLabel(PaintedWidget):
     """Text wrapped as :func:`widgets.name_wrap.wrap_name` does. Elided after ``max_lines``; never rich text.
 
     Signals:
@@ -122,9 +122,8 @@ class WrapLabel(QWidget):
         self._relayout()
         super().changeEvent(event)  # type: ignore[arg-type]
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paint."""
-        painter = QPainter(self)
+    def paint(self, painter: QPainter) -> None:
+        """Draw the lines."""
         ink = self._color or self.palette().windowText().color()
         painter.setPen(ink)
         metrics = self.fontMetrics()
@@ -139,7 +138,6 @@ class WrapLabel(QWidget):
         if self._link and self.hasFocus():
             painter.setPen(QPen(ink, 1.0, Qt.PenStyle.DotLine))
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
-        painter.end()
 
     def enterEvent(self, _event: QEnterEvent) -> None:
         """Underline a link."""

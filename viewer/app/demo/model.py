@@ -1,7 +1,7 @@
 """The training run of the demo job: what every rank's host does in which order, and which GPU work it launches.
 
 A transformer trained with hybrid sharding (parameters sharded inside a block of ranks, replicated between blocks).
-The programme is the same on all ranks and holds no absolute time; viewer.app.demo_job plays it on a clock. Texts hold
+The programme is the same on all ranks and holds no absolute time; viewer.app.demo.job plays it on a clock. Texts hold
 tokens (PID, MAIN, AUTOGRAD, DEVICE and per group NAME, RANKS) that are replaced per rank.
 """
 

@@ -36,7 +36,7 @@ def make_demo(folder: Path) -> None:
     """
     if folder.is_dir():
         return
-    from viewer.app.demo_job import write_demo_job
+    from viewer.app.demo.job import write_demo_job
 
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     try:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DemoJob
-from viewer.app.demo_job import write_demo_job
+from viewer.app.demo.job import write_demo_job
 
 KINDS = {"gpu_memcpy": "memory", "gpu_memset": "memory"}
 Event = dict[str, Any]

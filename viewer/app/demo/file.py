@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from viewer.app.demo_model import AUTOGRAD, DEVICE, GROUPS, MAIN, PID, Open, us
+from viewer.app.demo.model import AUTOGRAD, DEVICE, GROUPS, MAIN, PID, Open, us
 
 _DESCRIPTIONS: Final = {"world": "default_pg", "shard": "mesh_shard", "replica": "mesh_replicate"}
 

@@ -1,6 +1,6 @@
 """A demo job with known truth: traces of all ranks of a small training run, as PyTorch's profiler writes them.
 
-Nothing here is measured: a fixed programme (viewer.app.demo_steps) is played on a simulated clock. The same arguments
+Nothing here is measured: a fixed programme (viewer.app.demo.steps) is played on a simulated clock. The same arguments
 give the same bytes. Two things are wrong with the job on purpose, and truth.json says so: one rank computes slower than
 the others, and one rank waits for data in one step.
 """
@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from viewer.app.demo_file import Done, Rank, trace_text
-from viewer.app.demo_model import (
+from viewer.app.demo.file import Done, Rank, trace_text
+from viewer.app.demo.model import (
     AUTOGRAD,
     DEVICE,
     MAIN,
@@ -28,8 +28,8 @@ from viewer.app.demo_model import (
     Load,
     Open,
 )
-from viewer.app.demo_steps import FIRST_STEP, training_run
-from viewer.app.demo_truth import job_truth
+from viewer.app.demo.steps import FIRST_STEP, training_run
+from viewer.app.demo.truth import job_truth
 
 BASE_NS: Final = 1_711_964_646_000_000_000
 BASE_PERIOD_NS: Final = 7_889_238_000_000_000

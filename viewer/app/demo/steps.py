@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viewer.app import demo_kernels as kernels
-from viewer.app.demo_model import (
+from viewer.app.demo import kernels
+from viewer.app.demo.model import (
     AUTOGRAD,
     BATCH,
     COMPUTE,

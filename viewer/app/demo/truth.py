@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from viewer.app.demo_file import Done, Rank
-from viewer.app.demo_steps import FIRST_STEP
+from viewer.app.demo.file import Done, Rank
+from viewer.app.demo.steps import FIRST_STEP
 
 _Interval = tuple[int, int]
 

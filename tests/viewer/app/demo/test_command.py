@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from viewer.app import demo_job
+from viewer.app.demo import job as demo_job
 from viewer.app.cli import main
-from viewer.app.demo import PICTURE, REPORT, demo_folder, make_demo
+from viewer.app.demo.command import PICTURE, REPORT, demo_folder, make_demo
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_without_a_display_it_writes_the_picture_and_the_report(
 
 def test_the_two_faults_are_named_in_the_picture(small: None) -> None:
     from viewer.app.analyze import open_job
-    from viewer.app.demo import demo_notes
+    from viewer.app.demo.command import demo_notes
     from viewer.app.options import JobOptions
     from viewer.views.lane_tree import build_tree
     from viewer.views.notes import notes_from_specs
