@@ -206,7 +206,7 @@ def _demo(words: list[str]) -> int:
     )
     parser.add_argument("--out", metavar="DIR", help="write the picture and the report there, open no window")
     options = parser.parse_args(words)
-    from viewer.app.demo import demo
+    from viewer.app.demo.command import demo
 
     return demo(Path(options.out) if options.out else None)
 

@@ -235,7 +235,7 @@ class MainWindow(QMainWindow):
 
     def open_demo(self) -> None:
         """Make the demo job (once) and open it."""
-        from viewer.app.demo import demo_folder, make_demo
+        from viewer.app.demo.command import demo_folder, make_demo
 
         folder = demo_folder()
         self.open_paths([folder], lambda: make_demo(folder))
