@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
+import hashlib
 import os
 import shutil
 import tempfile
@@ -10,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import hypothesis
 import pytest
@@ -22,6 +24,36 @@ hypothesis.settings.load_profile("rankscope")
 ROOT = Path(__file__).resolve().parent.parent
 XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 PATIENCE_S = 5.0
+_held: list[IO[str]] = []
+
+
+def _compiled_folder() -> Path:
+    """A folder for compiled kernels that no other running test process uses, warm from earlier runs.
+
+    numba's cache is not safe against two writers, and it does not notice a change in a kernel that another file calls:
+    so one folder per process (the lowest free slot) and per state of the kernels' sources.
+    """
+    digest = hashlib.sha256()
+    for source in sorted((ROOT / "viewer" / "jit").glob("*.py")):
+        digest.update(source.read_bytes())
+    top = ROOT / ".numba_cache"
+    top.mkdir(exist_ok=True)
+    for slot in range(1000):
+        lock = (top / f"slot-{slot}.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        _held.append(lock)  # until the process ends
+        mine = top / f"slot-{slot}"
+        folder = mine / digest.hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        for old in sorted(mine.iterdir(), key=lambda p: p.stat().st_mtime)[:-4]:
+            shutil.rmtree(old, ignore_errors=True)
+        return folder
+    raise RuntimeError(f"no free slot under {top}")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,7 +66,12 @@ def pytest_configure(config: pytest.Config) -> None:
         (home / "run").mkdir(mode=0o700)
         os.environ["XDG_RUNTIME_DIR"] = str(home / "run")
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    os.environ["RANKSCOPE_CODE_DIR"] = str(ROOT / ".compiled")  # warm from earlier runs; any number may use it at once
+    if "RANKSCOPE_TEST_NUMBA_CACHE" in os.environ:
+        os.environ["NUMBA_CACHE_DIR"] = os.environ["RANKSCOPE_TEST_NUMBA_CACHE"]
+    elif not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
+        pass  # the controller of a parallel run compiles nothing; each worker takes its own slot
+    else:
+        os.environ["NUMBA_CACHE_DIR"] = str(_compiled_folder())
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +93,7 @@ class DemoJob(NamedTuple):
 @pytest.fixture(scope="session")
 def demo_job(tmp_path_factory: pytest.TempPathFactory) -> DemoJob:
     """The demo job as users get it; read only."""
-    from viewer.app.demo.job import write_demo_job
+    from viewer.app.demo_job import write_demo_job
 
     folder = tmp_path_factory.mktemp("demo")
     return DemoJob(folder, write_demo_job(folder))

@@ -45,7 +45,7 @@ def start_logging() -> Path | None:
     root.addHandler(handler)
     level = logging.DEBUG if os.environ.get("RANKSCOPE_DEBUG") == "1" else logging.INFO
     root.setLevel(level)
-    for noisy in ("PySide6",):
+    for noisy in ("numba", "PySide6"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     return path
 

@@ -1,4 +1,4 @@
 """Ids, times, units, errors, cancellation and plain frame dataclasses.
 
-Everything may import ``base``; ``base`` imports nothing of the project. No I/O, no Qt, no compiler.
+Everything may import ``base``; ``base`` imports nothing of the project. No I/O, no Qt, no numba.
 """

@@ -14,7 +14,7 @@ from viewer.base.ids import ABSENT
 from viewer.importers.repair import LONGEST, mend
 from viewer.importers.window import TextWindow
 from viewer.jit import scan_events as scan
-from viewer.jit.scan_args import COLLECTIVE_COLUMNS
+from viewer.jit.scan_args import COLLECTIVE_COLUMNS, KEY_SIZE, KEY_TEXT
 from viewer.jit.scan_intern import StringTable
 from viewer.jit.scan_load import PAD
 from viewer.jit.scan_text import BROKEN, walk_strictly
@@ -223,13 +223,15 @@ class EventScan:
                 window.filled,
                 window.origin,
                 out.strings.address,
-                self._slices.wide.reshape(-1),
-                self._slices.narrow.reshape(-1),
-                self._slices.small.reshape(-1),
-                self._marks.wide.reshape(-1),
-                self._marks.narrow.reshape(-1),
-                self._marks.small.reshape(-1),
-                self._collectives.reshape(-1),
+                KEY_TEXT,
+                KEY_SIZE,
+                self._slices.wide,
+                self._slices.narrow,
+                self._slices.small,
+                self._marks.wide,
+                self._marks.narrow,
+                self._marks.small,
+                self._collectives,
                 counts,
             )
             window.position = int(counts[scan.POSITION])
@@ -316,13 +318,15 @@ class EventScan:
                 len(plain),
                 offset,
                 self.out.strings.address,
-                self._slices.wide.reshape(-1),
-                self._slices.narrow.reshape(-1),
-                self._slices.small.reshape(-1),
-                self._marks.wide.reshape(-1),
-                self._marks.narrow.reshape(-1),
-                self._marks.small.reshape(-1),
-                self._collectives.reshape(-1),
+                KEY_TEXT,
+                KEY_SIZE,
+                self._slices.wide,
+                self._slices.narrow,
+                self._slices.small,
+                self._marks.wide,
+                self._marks.narrow,
+                self._marks.small,
+                self._collectives,
                 counts,
             )
             if status != scan.GROW:

@@ -12,23 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 Intervals = tuple[I64, I64]
 
 
-def union(start: I64, end: I64) -> Intervals:
+@kernel
+def union(start: I64, end: I64) -> Any:
     """Disjoint (start, end) that cover what the given intervals cover; touching ones are joined."""
-    s, e = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
-    k = _union(start, end, s, e)
-    return s[:k].copy(), e[:k].copy()
-
-
-@lean
-def _union(start: I64, end: I64, s: I64, e: I64) -> Any:
     n = len(start)
+    s = np.empty(n, np.int64)
+    e = np.empty(n, np.int64)
     k = 0
     for i in range(n):
         if end[i] <= start[i]:
@@ -39,19 +35,15 @@ def _union(start: I64, end: I64, s: I64, e: I64) -> Any:
             s[k] = start[i]
             e[k] = end[i]
             k += 1
-    return k
-
-
-def union_of(start: I64, end: I64, paint: U8, mask: int) -> Intervals:
-    """As :func:`union`, of those intervals whose class is in ``mask`` (bit ``1 << paint``): several classes at once."""
-    s, e = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
-    k = _union_of(start, end, paint, mask, s, e)
     return s[:k].copy(), e[:k].copy()
 
 
-@lean
-def _union_of(start: I64, end: I64, paint: U8, mask: int, s: I64, e: I64) -> Any:
+@kernel
+def union_of(start: I64, end: I64, paint: U8, mask: int) -> Any:
+    """As :func:`union`, of those intervals whose class is in ``mask`` (bit ``1 << paint``): several classes at once."""
     n = len(start)
+    s = np.empty(n, np.int64)
+    e = np.empty(n, np.int64)
     k = 0
     for i in range(n):
         if end[i] <= start[i] or (mask >> paint[i]) & 1 == 0:
@@ -62,23 +54,16 @@ def _union_of(start: I64, end: I64, paint: U8, mask: int, s: I64, e: I64) -> Any
             s[k] = start[i]
             e[k] = end[i]
             k += 1
-    return k
-
-
-def intersect(a_start: I64, a_end: I64, b_start: I64, b_end: I64) -> Intervals:
-    """What two disjoint sets both cover, disjoint."""
-    s, e = np.empty(len(a_start) + len(b_start), np.int64), np.empty(len(a_start) + len(b_start), np.int64)
-    k = _intersect(a_start, a_end, b_start, b_end, s, e)
     return s[:k].copy(), e[:k].copy()
 
 
-@lean
-def _intersect(a_start: I64, a_end: I64, b_start: I64, b_end: I64, s: I64, e: I64) -> Any:
-    n = len(a_start)
-    m = len(b_start)
-    i = 0
-    j = 0
-    k = 0
+@kernel
+def intersect(a_start: I64, a_end: I64, b_start: I64, b_end: I64) -> Any:
+    """What two disjoint sets both cover, disjoint."""
+    n, m = len(a_start), len(b_start)
+    s = np.empty(n + m, np.int64)
+    e = np.empty(n + m, np.int64)
+    i = j = k = 0
     while i < n and j < m:
         lo = max(a_start[i], b_start[j])
         hi = min(a_end[i], b_end[j])
@@ -90,22 +75,16 @@ def _intersect(a_start: I64, a_end: I64, b_start: I64, b_end: I64, s: I64, e: I6
             i += 1
         else:
             j += 1
-    return k
-
-
-def subtract(a_start: I64, a_end: I64, b_start: I64, b_end: I64) -> Intervals:
-    """What the disjoint set a covers and the disjoint set b does not, disjoint."""
-    s, e = np.empty(len(a_start) + len(b_start), np.int64), np.empty(len(a_start) + len(b_start), np.int64)
-    k = _subtract(a_start, a_end, b_start, b_end, s, e)
     return s[:k].copy(), e[:k].copy()
 
 
-@lean
-def _subtract(a_start: I64, a_end: I64, b_start: I64, b_end: I64, s: I64, e: I64) -> Any:
-    n = len(a_start)
-    m = len(b_start)
-    j = 0
-    k = 0
+@kernel
+def subtract(a_start: I64, a_end: I64, b_start: I64, b_end: I64) -> Any:
+    """What the disjoint set a covers and the disjoint set b does not, disjoint."""
+    n, m = len(a_start), len(b_start)
+    s = np.empty(n + m, np.int64)
+    e = np.empty(n + m, np.int64)
+    j = k = 0
     for i in range(n):
         at = a_start[i]
         while j < m and b_end[j] <= at:
@@ -123,21 +102,18 @@ def _subtract(a_start: I64, a_end: I64, b_start: I64, b_end: I64, s: I64, e: I64
             e[k] = a_end[i]
             k += 1
         j = max(j, t - 1)
-    return k
-
-
-def gaps(start: I64, end: I64, lo: int, hi: int) -> Intervals:
-    """The parts of [lo, hi) that a disjoint set leaves uncovered, disjoint."""
-    s, e = np.empty(len(start) + 1, np.int64), np.empty(len(start) + 1, np.int64)
-    k = _gaps(start, end, lo, hi, int(np.searchsorted(end, lo, "right")), s, e)
     return s[:k].copy(), e[:k].copy()
 
 
-@lean
-def _gaps(start: I64, end: I64, lo: int, hi: int, i: int, s: I64, e: I64) -> Any:
+@kernel
+def gaps(start: I64, end: I64, lo: int, hi: int) -> Any:
+    """The parts of [lo, hi) that a disjoint set leaves uncovered, disjoint."""
     n = len(start)
+    s = np.empty(n + 1, np.int64)
+    e = np.empty(n + 1, np.int64)
     k = 0
-    at = lo
+    at = np.int64(lo)
+    i = np.searchsorted(end, lo, "right")
     while i < n and start[i] < hi:
         if start[i] > at:
             s[k] = at
@@ -149,7 +125,7 @@ def _gaps(start: I64, end: I64, lo: int, hi: int, i: int, s: I64, e: I64) -> Any
         s[k] = at
         e[k] = hi
         k += 1
-    return k
+    return s[:k].copy(), e[:k].copy()
 
 
 def clip(start: I64, end: I64, lo: int, hi: int) -> Intervals:
@@ -169,24 +145,21 @@ def total(start: I64, end: I64) -> int:
     return int((end - start).sum())
 
 
-def running_end(start: I64, end: I64) -> I64:
+@kernel
+def running_end(start: I64, end: I64) -> Any:
     """For each i the index j <= i of the interval with the largest end so far; the later one of equal ends."""
-    del start
-    out = np.empty(len(end), np.int64)
-    _running_end(end, out)
-    return out
-
-
-@lean
-def _running_end(end: I64, out: I64) -> None:
+    n = len(start)
+    out = np.empty(n, np.int64)
     best = 0
-    for i in range(len(end)):
+    for i in range(n):
         if end[i] >= end[best]:
             best = i
         out[i] = best
+    return out
 
 
-def group_stats(key: I64, start: I64, end: I64, groups: int, lo: int, hi: int) -> I64:
+@kernel
+def group_stats(key: I64, start: I64, end: I64, groups: int, lo: int, hi: int) -> Any:
     """Per group of intervals (sorted by start) what touches [lo, hi): int64[groups, 7].
 
     Columns: count; sum of lengths cut to the window; length of the union cut to the window; sum, least and greatest
@@ -194,54 +167,44 @@ def group_stats(key: I64, start: I64, end: I64, groups: int, lo: int, hi: int) -
     member hold zeros and index -1.
     """
     out = np.zeros((groups, 7), np.int64)
-    out[:, 6] = -1
-    _group_stats(key, start, end, lo, hi, np.full(groups, lo, np.int64), out)
-    return out
-
-
-@lean
-def _group_stats(key: I64, start: I64, end: I64, lo: int, hi: int, reach: I64, out: I64) -> None:
+    reach = np.empty(groups, np.int64)
+    for g in range(groups):
+        reach[g] = lo
+        out[g, 6] = -1
     for i in range(len(start)):
-        s = start[i]
-        e = end[i]
+        s, e = start[i], end[i]
         if s >= hi or e < lo or (e == lo and s < lo):
             continue
         g = key[i]
-        o = 7 * g
         length = e - s
-        a = max(s, lo)
-        b = min(e, hi)
-        out[o + 1] += b - a
-        out[o + 2] += max(0, b - max(a, reach[g]))
+        a, b = max(s, lo), min(e, hi)
+        out[g, 1] += b - a
+        out[g, 2] += max(0, b - max(a, reach[g]))
         reach[g] = max(reach[g], b)
-        out[o + 3] += length
-        if out[o] == 0:
-            out[o + 4] = length
-            out[o + 5] = length
-            out[o + 6] = i
+        out[g, 3] += length
+        if out[g, 0] == 0:
+            out[g, 4] = length
+            out[g, 5] = length
+            out[g, 6] = i
         else:
-            out[o + 4] = min(out[o + 4], length)
-            if length > out[o + 5]:
-                out[o + 5] = length
-                out[o + 6] = i
-        out[o] += 1
+            out[g, 4] = min(out[g, 4], length)
+            if length > out[g, 5]:
+                out[g, 5] = length
+                out[g, 6] = i
+        out[g, 0] += 1
+    return out
 
 
-def deepest(start: I64, end: I64, seg_start: I64, seg_slice: I64) -> int:
+@kernel
+def deepest(start: I64, end: I64, seg_start: I64, seg_slice: I64) -> Any:
     """Flatten nested slices of one thread: which slice is the deepest open one, from when on.
 
     Slices are sorted by (start, depth). Writes segments (begin, position of the slice or -1 where none is open), which
     end where the next begins; both outputs need room for ``2 * n``. Returns how many segments there are. A child that
     overruns its parent stays the deepest until it ends.
     """
-    # A stack as deep as it can get.
-    k: int = _deepest(start, end, seg_start, seg_slice, np.empty(len(start), np.int64))
-    return k
-
-
-@lean
-def _deepest(start: I64, end: I64, seg_start: I64, seg_slice: I64, stack: I64) -> Any:
     n = len(start)
+    stack = np.empty(n, np.int64)  # as deep as it can get: growing it on the way takes 7 s longer to compile
     top = 0
     k = 0
     for i in range(n + 1):
@@ -268,28 +231,24 @@ def _deepest(start: I64, end: I64, seg_start: I64, seg_slice: I64, stack: I64) -
     return k
 
 
-def charge(seg_start: I64, seg_kind: I64, lo: I64, hi: I64, kinds: int) -> I64:
+@kernel
+def charge(seg_start: I64, seg_kind: I64, lo: I64, hi: I64, kinds: int) -> Any:
     """Time of the intervals [lo, hi) by the kind of the segment they fall in: int64[len(lo), kinds + 1].
 
     Segments end where the next begins; kind -1 and time outside all segments are charged to the last column.
     """
     out = np.zeros((len(lo), kinds + 1), np.int64)
-    _charge(seg_start, seg_kind, lo, hi, np.searchsorted(seg_start, lo, "right"), kinds, out)
-    return out
-
-
-@lean
-def _charge(seg_start: I64, seg_kind: I64, lo: I64, hi: I64, first: I64, kinds: int, out: I64) -> None:
     n = len(seg_start)
     for i in range(len(lo)):
         if hi[i] <= lo[i]:
             continue
         at = lo[i]
-        k = first[i] - 1
+        k = np.searchsorted(seg_start, at, "right") - 1
         while at < hi[i]:
             until = seg_start[k + 1] if k + 1 < n else hi[i]
             until = min(until, hi[i])
             kind = seg_kind[k] if k >= 0 else -1
-            out[i * (kinds + 1) + (kind if kind >= 0 else kinds)] += until - at
+            out[i, kind if kind >= 0 else kinds] += until - at
             at = until
             k += 1
+    return out

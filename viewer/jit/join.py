@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 I64 = NDArray[np.int64]
 
@@ -15,10 +17,8 @@ MOST_CALLS = 32
 """Calls with one correlation id beyond which the id says nothing (and the work stays bounded)."""
 
 
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-
-
-def join(call_key: I64, call_start: I64, call_end: I64, call_process: I64, key: I64, start: I64) -> I64:
+@kernel
+def join(call_key: I64, call_start: I64, call_end: I64, call_process: I64, key: I64, start: I64) -> Any:
     """For every GPU event the index of its call: int64[len(key)], NO_CALL or AMBIGUOUS where there is none.
 
     Keys are correlation ids that link (never 0 or absent); one call may own any number of events. Of several calls with
@@ -26,38 +26,23 @@ def join(call_key: I64, call_start: I64, call_end: I64, call_process: I64, key: 
     call that enters the driver) is the same launch seen twice and the outer one owns it; of successive calls (the id
     was used again) the last that began at or before the event, else the first. More than MOST_CALLS are AMBIGUOUS.
     """
+    n = len(call_key)
     size = 16
-    while size < 2 * len(call_key):
+    while size < 2 * n:
         size *= 2
-    table, following = np.full(size, -1, np.int64), np.full(len(call_key), -1, np.int64)
-    out = np.empty(len(key), np.int64)
-    _join(call_key, call_start, call_end, call_process, key, start, table, following, out)
-    return out
-
-
-@lean
-def _join(
-    call_key: I64,
-    call_start: I64,
-    call_end: I64,
-    call_process: I64,
-    key: I64,
-    start: I64,
-    table: I64,
-    following: I64,
-    out: I64,
-) -> None:
-    size = len(table)
+    table = np.full(size, -1, np.int64)
+    following = np.full(n, -1, np.int64)
     mask = np.uint64(size - 1)
-    for i in range(len(call_key)):
-        h = np.uint64(call_key[i]) * _FACTOR
+    for i in range(n):
+        h = np.uint64(call_key[i]) * np.uint64(0x9E3779B97F4A7C15)
         slot = np.int64((h ^ (h >> np.uint64(32))) & mask)
         while table[slot] >= 0 and call_key[table[slot]] != call_key[i]:
             slot = (slot + 1) & (size - 1)
         following[i] = table[slot]
         table[slot] = i
+    out = np.empty(len(key), np.int64)
     for g in range(len(key)):
-        h = np.uint64(key[g]) * _FACTOR
+        h = np.uint64(key[g]) * np.uint64(0x9E3779B97F4A7C15)
         slot = np.int64((h ^ (h >> np.uint64(32))) & mask)
         while table[slot] >= 0 and call_key[table[slot]] != key[g]:
             slot = (slot + 1) & (size - 1)
@@ -96,3 +81,4 @@ def _join(
                     best = i
             i = following[i]
         out[g] = best
+    return out

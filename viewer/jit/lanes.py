@@ -2,78 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
 
-_FACTOR: Final = np.uint64(0xFF51AFD7ED558CCD)
-
-
-def number_keys(keys: I64, out: I32) -> I64:
+@kernel
+def number_keys(keys: I64, out: I32) -> Any:
     """Number the distinct rows of int64 ``keys[n, k]`` in order of first appearance.
 
     Writes int32 ``out[n]`` and returns the int64 indices of each key's first row.
     """
     n, width = keys.shape
-    flat = np.ascontiguousarray(keys).reshape(-1)
-    first = np.empty(1 << 10, np.int64)
-    done = 0
+    size = 64
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    first = np.empty(n, np.int64)
     count = 0
-    while True:
-        table = np.full(4 * len(first), -1, np.int32)
-        done, count = _number_keys(flat, width, out, table, first, count, done)
-        if done == n:
-            return first[:count].copy()
-        first = np.concatenate([first, np.empty(3 * len(first), np.int64)])
-
-
-@lean
-def _number_keys(keys: I64, width: int, out: I32, table: I32, first: I64, count: int, done: int) -> Any:
-    """Go on from row ``done``; stops before a new key when ``first`` is full: (rows done, keys found)."""
-    mask = len(table) - 1
-    for number in range(count):  # those found already, into the fresh table
-        slot = _slot(keys, width, first[number], table, first, mask)
-        table[slot] = number
-    for i in range(done, len(out)):
-        if i > done and _equal(keys, width, i, i - 1):
-            out[i] = out[i - 1]
-            continue
-        slot = _slot(keys, width, i, table, first, mask)
-        found = table[slot]
-        if found < 0:
-            if count == len(first):
-                return i, count
-            found = count
-            first[count] = i
-            table[slot] = count
-            count += 1
+    for i in range(n):
+        found = np.int32(-1)
+        if i > 0 and _equal(keys, i, i - 1):
+            found = out[i - 1]
+        else:
+            h = np.uint64(0x9E3779B97F4A7C15)
+            for k in range(width):
+                h = (h ^ np.uint64(keys[i, k])) * np.uint64(0xFF51AFD7ED558CCD)
+                h ^= h >> np.uint64(32)
+            slot = np.int64(h & np.uint64(size - 1))
+            while table[slot] >= 0 and not _equal(keys, i, first[table[slot]]):
+                slot = (slot + 1) & (size - 1)
+            found = table[slot]
+            if found < 0:
+                first[count] = i
+                table[slot] = count
+                found = np.int32(count)
+                count += 1
         out[i] = found
-    return len(out), count
+    return first[:count].copy()
 
 
-@lean
-def _slot(keys: I64, width: int, row: int, table: I32, first: I64, mask: int) -> Any:
-    """Where the key of ``row`` is in the table, or belongs."""
-    h = np.uint64(0x9E3779B97F4A7C15)
-    for k in range(width):
-        h = (h ^ np.uint64(keys[row * width + k])) * _FACTOR
-        h ^= h >> np.uint64(32)
-    slot = np.int64(h) & mask
-    while table[slot] >= 0 and not _equal(keys, width, row, first[table[slot]]):
-        slot = (slot + 1) & mask
-    return slot
-
-
-@lean
-def _equal(keys: I64, width: int, i: int, j: int) -> Any:
-    for k in range(width):
-        if keys[i * width + k] != keys[j * width + k]:
+@kernel
+def _equal(keys: I64, i: int, j: int) -> Any:
+    for k in range(keys.shape[1]):
+        if keys[i, k] != keys[j, k]:
             return False
     return True

@@ -7,33 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
 
-def nest(lane: I32, start: I64, end: I64, depth: I32, parent: I64) -> int:
+@kernel
+def nest(lane: I32, start: I64, end: I64, depth: I32, parent: I64) -> Any:
     """Depth and parent of slices sorted by (lane, start, longer first, file order).
 
     A slice opens one level below the last slice still open at its start. A child that overruns its parent is kept
     one level below it; the slices of one (lane, depth) never overlap. Writes int32 ``depth[n]`` and int64
     ``parent[n]`` (row of the parent, -1 at the top); returns the number of levels of the deepest lane.
     """
-    # Stacks as deep as they could ever get: pages that are not touched cost nothing.
-    stack = np.empty((2, len(lane)), np.int64)
-    deepest: int = _nest(lane, start, end, depth, parent, stack[0], stack[1])
-    return deepest
-
-
-@lean
-def _nest(lane: I32, start: I64, end: I64, depth: I32, parent: I64, open_end: I64, open_row: I64) -> Any:
+    n = len(start)
+    # One stack as deep as it could ever get: pages that are not touched cost nothing, and a stack that grows inside
+    # the loop takes three times as long to compile.
+    open_end = np.empty(n, np.int64)
+    open_row = np.empty(n, np.int64)
     top = 0
     deepest = 0
-    current = -1
-    for i in range(len(lane)):
+    current = np.int64(-1)
+    for i in range(n):
         if lane[i] != current:
-            current = lane[i]
+            current = np.int64(lane[i])
             top = 0
         while top > 0 and open_end[top - 1] <= start[i]:
             top -= 1
@@ -46,30 +44,23 @@ def _nest(lane: I32, start: I64, end: I64, depth: I32, parent: I64, open_end: I6
     return deepest
 
 
-NEVER = -(2**63)
+NEVER = np.int64(-(2**63))
 """End of a sub-row that was never used."""
 
 FEW = 32
 """Sub-rows that are tried one by one; above them a tree finds the lowest free one."""
 
 
-def pack(lane: I32, start: I64, end: I64, depth: I32) -> int:
+@kernel
+def pack(lane: I32, start: I64, end: I64, depth: I32) -> Any:
     """Sub-row of slices sorted by (lane, start): the lowest one that is free at the slice's start.
 
     For lanes where overlap is no nesting (GPU streams, async). Writes int32 ``depth[n]``; returns the number of rows
     of the tallest lane.
     """
-    leaves = 1
-    while leaves < len(lane):
-        leaves *= 2
-    tallest: int = _pack(lane, start, end, depth, np.empty(2 * leaves, np.int64))
-    return tallest
-
-
-@lean
-def _pack(lane: I32, start: I64, end: I64, depth: I32, tree: I64) -> Any:
-    n = len(lane)
-    row_end = np.zeros(FEW, np.int64)
+    n = len(start)
+    row_end = np.empty(FEW, np.int64)
+    tree = np.empty(1, np.int64)
     size = 0
     rows = 0
     tallest = 0
@@ -90,8 +81,9 @@ def _pack(lane: I32, start: I64, end: I64, depth: I32, tree: I64) -> Any:
                 size = 1
                 while size < last - i:
                     size *= 2
-                for k in range(2 * size):
-                    tree[k] = NEVER
+                if len(tree) < 2 * size:
+                    tree = np.empty(2 * size, np.int64)
+                tree[: 2 * size] = NEVER
             k = 1
             while k < size:  # tree[k] is the earliest end below k: the leftmost leaf that is free
                 k = 2 * k if tree[2 * k] <= start[i] else 2 * k + 1

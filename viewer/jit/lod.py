@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 U8 = NDArray[np.uint8]
 I64 = NDArray[np.int64]
@@ -72,13 +72,13 @@ def build_lod(starts: I64, durs: I64, paints: U8, begin: I64, end: I64, few: int
     return Lod(origin, shift, levels, bins, offset, longest, paint, cover)
 
 
-@lean
+@kernel
 def _plan(
     starts: I64,
     durs: I64,
     begin: I64,
     end: I64,
-    few: int,
+    few: Any,
     origin: I64,
     shift: I64,
     levels: I64,
@@ -110,7 +110,7 @@ def _plan(
     return total
 
 
-@lean
+@kernel
 def _longest(durs: I64, begin: I64, end: I64, longest: I64) -> None:
     for r in range(len(begin)):
         most = np.int64(0)
@@ -119,7 +119,7 @@ def _longest(durs: I64, begin: I64, end: I64, longest: I64) -> None:
         longest[r] = most
 
 
-@lean
+@kernel
 def _fill(
     starts: I64,
     durs: I64,
@@ -177,7 +177,7 @@ def _fill(
                     current = k
                 if k == bins[r]:
                     break
-                part = max(min(b, (k + 1) << s) - max(a, k << s), np.int64(1))
+                part: Any = max(min(b, (k + 1) << s) - max(a, k << s), np.int64(1))
                 if busy[p] == 0:
                     touched[kinds] = p
                     kinds += 1
@@ -185,14 +185,14 @@ def _fill(
         _halve(at, bins[r], levels[r], paint, cover)
 
 
-@lean
-def _halve(at: int, count: int, levels: int, paint: U8, cover: U8) -> None:
+@kernel
+def _halve(at: Any, count: Any, levels: Any, paint: U8, cover: U8) -> None:
     """Fill the coarser levels of one row."""
-    below = at
-    n = count
+    below: Any = at
+    n: Any = count
     for _ in range(levels - 1):
-        here = below + n
-        m = (n + 1) // 2
+        here: Any = below + n
+        m: Any = (n + 1) // 2
         for i in range(m):
             a = below + 2 * i
             left = np.int64(cover[a])

@@ -7,62 +7,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
 
-def group_stable(keys: I32, groups: int) -> tuple[I64, I64]:
+@kernel
+def group_stable(keys: I64, groups: int) -> Any:
     """Counting sort: (order, begin).
 
     ``order`` int64[n] lists rows by key, rows of one key in their own order; ``begin`` int64[groups + 1] says where
     each key's rows lie in it. Keys are in [0, groups).
     """
+    n = len(keys)
     begin = np.zeros(groups + 1, np.int64)
-    order = np.empty(len(keys), np.int64)
-    _group_stable(keys, begin, np.empty(groups + 1, np.int64), order)
-    return order, begin
-
-
-@lean
-def _group_stable(keys: I32, begin: I64, following: I64, order: I64) -> None:
-    for i in range(len(keys)):
+    for i in range(n):
         begin[keys[i] + 1] += 1
-    for g in range(len(begin) - 1):
-        following[g] = begin[g]
+    for g in range(groups):
         begin[g + 1] += begin[g]
-    for i in range(len(keys)):
+    following = begin[:groups].copy()
+    order = np.empty(n, np.int64)
+    for i in range(n):
         k = keys[i]
         order[following[k]] = i
         following[k] += 1
+    return order, begin
 
 
-def count_levels(lane: I32, depth: I32, lanes: int) -> I64:
+@kernel
+def count_levels(lane: I32, depth: I32, lanes: int) -> Any:
     """Levels of each lane, int64[lanes]: its largest depth + 1, 0 for a lane without slices."""
     levels = np.zeros(lanes, np.int64)
-    _count_levels(lane, depth, levels)
+    for i in range(len(lane)):
+        levels[lane[i]] = max(levels[lane[i]], depth[i] + 1)
     return levels
 
 
-@lean
-def _count_levels(lane: I32, depth: I32, levels: I64) -> None:
-    for i in range(len(lane)):
-        levels[lane[i]] = max(levels[lane[i]], depth[i] + 1)
-
-
-@lean
+@kernel
 def is_in_time_order(order: I64, start: I64, dur: I64) -> Any:
     """Whether the rows of ``order`` begin one after another, the longer first where two begin together."""
     for i in range(1, len(order)):
-        a = order[i - 1]
-        b = order[i]
+        a, b = order[i - 1], order[i]
         if start[a] > start[b] or (start[a] == start[b] and dur[a] < dur[b]):
             return False
     return True
 
 
-@lean
+@kernel
 def bind_to_slices(
     time: I64,
     track: I32,

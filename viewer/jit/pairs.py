@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 SEARCH: Final = 4096
 """How far down a stack an end looks for the begin of its name."""
 
 
+@kernel
 def pair_up(
     track: NDArray[np.int32],
     is_begin: NDArray[np.bool_],
@@ -26,24 +27,12 @@ def pair_up(
     innermost begin of all. Writes the row of the partner, -1 for a row without one; returns how many pairs have two
     different names.
     """
+    n = len(track)
     top = np.full(tracks, -1, np.int64)
-    below = np.full(len(track), -1, np.int64)
+    below = np.full(n, -1, np.int64)
     partner[:] = -1
-    mismatched: int = _pair_up(track, is_begin, name, top, below, partner)
-    return mismatched
-
-
-@lean
-def _pair_up(
-    track: NDArray[np.int32],
-    is_begin: NDArray[np.bool_],
-    name: NDArray[np.int32],
-    top: NDArray[np.int64],
-    below: NDArray[np.int64],
-    partner: NDArray[np.int64],
-) -> Any:
     mismatched = 0
-    for i in range(len(track)):
+    for i in range(n):
         t = track[i]
         if is_begin[i]:
             below[i] = top[t]

@@ -12,14 +12,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean
+from viewer.jit.config import kernel
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Int: TypeAlias = Any
-"""A whole number; not the name for it that type checkers know, as those of numpy are none of that."""
+"""A whole number: int outside, int64 in compiled code."""
 
 WIDE_PX: Final = 2.0
 """Slices of at least this width fill whole pixels."""
@@ -31,7 +31,7 @@ TINY_PX: Final = 1e-9
 """Borders this close to a pixel's border lie on it: products are not exact, and 1 ns is more than this at any zoom."""
 
 
-@lean
+@kernel
 def first_touching(starts: I64, durs: I64, lo: Int, hi: Int, time: Int) -> Any:
     """First slice of the row [lo, hi) that ends after ``time`` or starts at or after it (binary search)."""
     while lo < hi:
@@ -43,7 +43,7 @@ def first_touching(starts: I64, durs: I64, lo: Int, hi: Int, time: Int) -> Any:
     return lo
 
 
-@lean
+@kernel
 def first_from(starts: I64, lo: Int, hi: Int, time: Int) -> Any:
     """First slice of the row [lo, hi) that starts at or after ``time`` (binary search)."""
     while lo < hi:
@@ -55,6 +55,7 @@ def first_from(starts: I64, lo: Int, hi: Int, time: Int) -> Any:
     return lo
 
 
+@kernel
 def sample(
     starts: I64,
     durs: I64,
@@ -103,36 +104,7 @@ def sample(
         cover: uint8[lines, width], in and out: 0 free, 255 full.
         edge: uint8[lines, width], in and out: 1 on the left border of a wide slice.
     """
-    _sample(
-        starts, durs, paints, begin, end, rows, lines, lod_origin, lod_shift, lod_levels, lod_bins, lod_offset,
-        lod_paint, lod_cover, t0, length, edge_from, paint, cover, edge, cover.shape[1],
-    )  # fmt: skip
-
-
-@lean
-def _sample(
-    starts: I64,
-    durs: I64,
-    paints: U8,
-    begin: I64,
-    end: I64,
-    rows: I64,
-    lines: I64,
-    lod_origin: I64,
-    lod_shift: I64,
-    lod_levels: I64,
-    lod_bins: I64,
-    lod_offset: I64,
-    lod_paint: U8,
-    lod_cover: U8,
-    t0: Int,
-    length: Int,
-    edge_from: float,
-    paint: U8,
-    cover: U8,
-    edge: U8,
-    width: Int,
-) -> None:
+    width = cover.shape[1]
     stop = t0 + length
     for q in range(len(rows)):
         r = rows[q]
@@ -141,9 +113,9 @@ def _sample(
         b = first_from(starts, a, end[r], stop)
         if a >= b:
             continue
-        level = -1
+        level = np.int64(-1)
         if b - a > 2 * width and lod_levels[r] > 0:
-            while level + 1 < lod_levels[r] and (2 << (lod_shift[r] + level + 1)) <= length // width:
+            while level + 1 < lod_levels[r] and (np.int64(2) << (lod_shift[r] + level + 1)) <= length // width:
                 level += 1
         if level >= 0:
             _sample_bins(
@@ -155,16 +127,14 @@ def _sample(
                 lod_paint,
                 lod_cover,
                 length,
-                paint,
-                cover,
-                line * width,
-                width,
+                paint[line],
+                cover[line],
             )
         else:
-            _sample_slices(starts, durs, paints, a, b, t0, length, edge_from, paint, cover, edge, line * width, width)
+            _sample_slices(starts, durs, paints, a, b, t0, length, edge_from, paint[line], cover[line], edge[line])
 
 
-@lean
+@kernel
 def _sample_bins(
     origin: Int,
     shift: Int,
@@ -176,10 +146,9 @@ def _sample_bins(
     length: Int,
     paint: U8,
     cover: U8,
-    base: Int,
-    width: Int,
 ) -> None:
     """Sample one row from a level of detail; a bin belongs to the pixel in which its centre lies."""
+    width = len(cover)
     at = offset
     count = bins
     for _ in range(level):
@@ -204,7 +173,7 @@ def _sample_bins(
         stop = min((right - origin - (half if x < width - 1 else 0) + up) >> s, count)
         total = np.int64(0)
         most = np.int64(0)
-        kind = 0
+        kind = np.uint8(0)
         n = stop - k
         while k < stop:
             c = np.int64(lod_cover[at + k])
@@ -218,14 +187,14 @@ def _sample_bins(
                 kind = p
         if total > 0:
             share: Int = max(np.int64(np.float64(total) / np.float64(n)), 1)
-            if share > cover[base + x] or (share == cover[base + x] and kind < paint[base + x]):
-                cover[base + x] = share
-                paint[base + x] = kind
+            if share > cover[x] or (share == cover[x] and kind < paint[x]):
+                cover[x] = share
+                paint[x] = kind
         if k >= count:
             break
 
 
-@lean
+@kernel
 def _sample_slices(
     starts: I64,
     durs: I64,
@@ -238,15 +207,14 @@ def _sample_slices(
     paint: U8,
     cover: U8,
     edge: U8,
-    base: Int,
-    width: Int,
 ) -> None:
     """Sample the slices [a, b) of one row. They come in order of time, so one pixel at a time is being summed up."""
+    width = len(cover)
     per_ns = np.float64(width) / np.float64(length)
     pixel: Int = np.int64(-1)  # the pixel that thin slices are summed up in
     total = 0.0
     most = 0.0
-    kind = 0
+    kind = np.uint8(0)
     for i in range(a, b):
         # int64 differences first: a float never holds an absolute time. Cut a window's length outside, for overflow.
         s = starts[i] - t0
@@ -257,17 +225,17 @@ def _sample_slices(
         x1 = np.float64(e) * per_ns
         p = paints[i]
         if x1 - x0 >= WIDE_PX:
-            first = np.int64(x0 + (0.5 + TINY_PX)) if s > 0 else np.int64(0)
-            stop = np.int64(x1 + (0.5 + TINY_PX))
+            first: Int = np.int64(x0 + (0.5 + TINY_PX)) if s > 0 else np.int64(0)
+            stop: Int = np.int64(x1 + (0.5 + TINY_PX))
             if stop > width:
                 stop = np.int64(width)
             for x in range(first, stop):
-                if cover[base + x] < 255 or p < paint[base + x]:
-                    cover[base + x] = 255
-                    paint[base + x] = p
-                    edge[base + x] = 0
-            if s >= 0 and x1 - x0 >= edge_from and first < stop and paint[base + first] == p:
-                edge[base + first] = 1
+                if cover[x] < 255 or p < paint[x]:
+                    cover[x] = 255
+                    paint[x] = p
+                    edge[x] = 0
+            if s >= 0 and x1 - x0 >= edge_from and first < stop and paint[first] == p:
+                edge[first] = 1
         else:
             first = np.int64(x0 + TINY_PX) if s > 0 else np.int64(0)
             stop = np.int64(x1 - TINY_PX) + 1
@@ -279,16 +247,14 @@ def _sample_slices(
                 if x != pixel:
                     if pixel >= 0:
                         share = 255 if total >= 1.0 else np.int64(total * 255.0 + 0.5)
-                        if share > cover[base + pixel] or (share == cover[base + pixel] and kind < paint[base + pixel]):
-                            cover[base + pixel] = share
-                            paint[base + pixel] = kind
-                            edge[base + pixel] = 0
+                        if share > cover[pixel] or (share == cover[pixel] and kind < paint[pixel]):
+                            cover[pixel] = share
+                            paint[pixel] = kind
+                            edge[pixel] = 0
                     pixel = x
                     total = 0.0
                     most = 0.0
-                c: Any = (x1 if x1 < np.float64(x) + 1.0 else np.float64(x) + 1.0) - (
-                    x0 if x0 > np.float64(x) else np.float64(x)
-                )
+                c: Any = (x1 if x1 < x + 1.0 else x + 1.0) - (x0 if x0 > x else np.float64(x))
                 c = max(c, FAINTEST)
                 total += c
                 if kind == p:
@@ -298,12 +264,13 @@ def _sample_slices(
                     kind = p
     if pixel >= 0:  # the last one, as above (a call per pixel would cost as much as all the rest)
         share = 255 if total >= 1.0 else np.int64(total * 255.0 + 0.5)
-        if share > cover[base + pixel] or (share == cover[base + pixel] and kind < paint[base + pixel]):
-            cover[base + pixel] = share
-            paint[base + pixel] = kind
-            edge[base + pixel] = 0
+        if share > cover[pixel] or (share == cover[pixel] and kind < paint[pixel]):
+            cover[pixel] = share
+            paint[pixel] = kind
+            edge[pixel] = 0
 
 
+@kernel
 def mark(
     starts: I64,
     durs: I64,
@@ -330,62 +297,27 @@ def mark(
         length: its length, ns.
         marks: uint8[lines, width], set to 1 where a picked slice lies.
     """
-    _mark(starts, durs, begin, end, rows, lines, picked, t0, length, marks, marks.shape[1])
-
-
-@lean
-def _mark(
-    starts: I64,
-    durs: I64,
-    begin: I64,
-    end: I64,
-    rows: I64,
-    lines: I64,
-    picked: I64,
-    t0: Int,
-    length: Int,
-    marks: U8,
-    width: Int,
-) -> None:
+    width = marks.shape[1]
     for q in range(len(rows)):
         a = first_touching(starts, durs, begin[rows[q]], end[rows[q]], t0)
         b = first_from(starts, a, end[rows[q]], t0 + length)
-        for k in range(_position(picked, a), _position(picked, b)):
+        for k in range(np.searchsorted(picked, a), np.searchsorted(picked, b)):
             i = picked[k]
             s = max(starts[i] - t0, -length)
             e = min(starts[i] + durs[i] - t0, 2 * length)
-            x0 = np.float64(s) * np.float64(width) / np.float64(length)
-            x1 = np.float64(e) * np.float64(width) / np.float64(length)
+            x0 = np.float64(s) * width / np.float64(length)
+            x1 = np.float64(e) * width / np.float64(length)
             if x1 - x0 >= WIDE_PX:
-                first = max(_floor(x0 + 0.5), 0)
-                stop = min(_floor(x1 + 0.5), width)
+                first: Int = max(np.int64(np.floor(x0 + 0.5)), 0)
+                stop: Int = min(np.int64(np.floor(x1 + 0.5)), width)
             else:
-                first = max(_floor(x0), 0)
-                stop = min(max(-_floor(-x1), first + 1), width)
+                first = max(np.int64(np.floor(x0)), 0)
+                stop = min(max(np.int64(np.ceil(x1)), first + 1), width)
             for x in range(first, stop):
-                marks[lines[q] * width + x] = 1
+                marks[lines[q], x] = 1
 
 
-@lean
-def _position(values: I64, value: Int) -> Any:
-    """How many of the ascending values are smaller."""
-    lo = 0
-    hi = len(values)
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if values[mid] < value:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo
-
-
-@lean
-def _floor(value: float) -> Any:
-    whole = np.int64(value)
-    return whole - 1 if np.float64(whole) > value else whole
-
-
+@kernel
 def compose(
     image: U32,
     line_of: I32,
@@ -418,68 +350,71 @@ def compose(
         edge: see ``paint``.
         marks: see ``paint``.
     """
-    width = image.shape[1]
-    paints = palette.shape[1]
-    _compose(
-        image, line_of, ground_of, under_of, grounds, palette, edges, edge_px, mark_color, paint, cover, edge, marks,
-        width, paints,
-    )  # fmt: skip
+    for y in range(len(image)):
+        line = line_of[y]
+        ground = ground_of[y]
+        row = image[y]
+        if y > 0 and line == line_of[y - 1] and ground == ground_of[y - 1] and under_of[y] == under_of[y - 1]:
+            _copy(image[y - 1], row)
+        elif line < 0:
+            _copy(grounds[ground], row)
+        else:
+            _color(
+                row,
+                grounds[ground],
+                palette[ground],
+                edges,
+                edge_px,
+                mark_color,
+                under_of[y] == 1,
+                paint[line],
+                cover[line],
+                edge[line],
+                marks[line],
+            )
 
 
-@lean
-def _compose(
-    image: U32,
-    line_of: I32,
-    ground_of: U8,
-    under_of: U8,
-    grounds: U32,
+@kernel
+def _copy(source: U32, target: U32) -> None:
+    for x in range(len(target)):
+        target[x] = source[x]
+
+
+@kernel
+def _color(
+    row: U32,
+    ground: U32,
     palette: U32,
     edges: U32,
     edge_px: Int,
     mark_color: Int,
+    under: bool,
     paint: U8,
     cover: U8,
     edge: U8,
     marks: U8,
-    width: Int,
-    paints: Int,
 ) -> None:
-    for y in range(len(line_of)):
-        line = line_of[y]
-        ground = ground_of[y]
-        row = y * width
-        back = ground * width
-        if y > 0 and line == line_of[y - 1] and ground == ground_of[y - 1] and under_of[y] == under_of[y - 1]:
-            for x in range(width):
-                image[row + x] = image[row - width + x]
+    """Colour one row of pixels."""
+    run = 0
+    for x in range(len(row)):
+        c = cover[x]
+        if c == 0:
+            row[x] = ground[x]
+            run = 0
             continue
-        if line < 0:
-            for x in range(width):
-                image[row + x] = grounds[back + x]
-            continue
-        at = line * width
-        colors = ground * paints * 256
-        under = under_of[y] == 1
-        run = 0
-        for x in range(width):
-            c = cover[at + x]
-            if c == 0:
-                image[row + x] = grounds[back + x]
-                run = 0
-                continue
-            if edge[at + x] == 1:
-                run = edge_px
-            if under and marks[at + x] == 1:
-                image[row + x] = mark_color
-                run = max(run - 1, 0)
-            elif run > 0:
-                image[row + x] = edges[paint[at + x]]
-                run -= 1
-            else:
-                image[row + x] = palette[colors + paint[at + x] * 256 + c]
+        if edge[x] == 1:
+            run = edge_px
+        if under and marks[x] == 1:
+            row[x] = mark_color
+            run = max(run - 1, 0)
+        elif run > 0:
+            row[x] = edges[paint[x]]
+            run -= 1
+        else:
+            row[x] = palette[paint[x], c]
 
 
-@lean
+@kernel
 def find_wide(
     starts: I64,
     durs: I64,

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT, TEXT_ID
-from viewer.jit.lean import lean, lean_apart
+from viewer.jit.config import kernel
 from viewer.jit.scan_decimal import EXACT, parse_decimal, parse_integer_text
 from viewer.jit.scan_intern import intern_text, same_text
 from viewer.jit.scan_load import (
+    apart,
     backslashes,
     closers,
     count_bits,
@@ -38,6 +39,9 @@ from viewer.jit.scan_text import (
     skip_string,
     skip_value,
 )
+
+_parse_decimal, _parse_integer_text = apart(parse_decimal), apart(parse_integer_text)
+_intern_text, _skip_value = apart(intern_text), apart(skip_value)
 
 
 def word(text: str) -> np.uint64:
@@ -66,7 +70,7 @@ COLLECTIVE_COLUMNS: Final = (
     "comms_id",
 )
 """What :func:`read_collective` writes, in this order."""
-_TEXT_COLUMNS = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0, 0], np.bool_)
+_TEXT_COLUMNS = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0, 0], np.uint8)
 _KEYS = (
     b"Collective name",
     b"In msg nelems",
@@ -79,11 +83,11 @@ _KEYS = (
     b"Seq",
     b"Comms Id",
 )
-KEY_TEXT: Final = np.frombuffer(b"".join(k.ljust(64, b"\0") for k in _KEYS), np.uint8)
+KEY_TEXT: Final = np.frombuffer(b"".join(k.ljust(64, b"\0") for k in _KEYS), np.uint8).reshape(len(_KEYS), 64)
 KEY_SIZE: Final = np.array([len(k) for k in _KEYS], np.int64)
 
 
-@lean_apart
+@kernel
 def read_id(p: int, end: int, strings: int) -> Any:
     """An id as written: (value, address behind it).
 
@@ -95,37 +99,40 @@ def read_id(p: int, end: int, strings: int) -> Any:
         q = skip_string(p + 1, end)
         if q >= end:
             return ABSENT, q + 1
-        value, found = parse_integer_text(p + 1, q)
+        value, found = _parse_integer_text(p + 1, q)
         if found:
             return value, q + 1
-        number = intern_text(p + 1, q - p - 1, strings)
+        number = _intern_text(p + 1, q - p - 1, strings)
         return (TEXT_ID | number if number >= 0 else ABSENT), q + 1
-    value, q, state, _ = parse_decimal(p, 0)
+    value, q, state, _ = _parse_decimal(p, 0)
     if state == EXACT and value < TEXT_ID and value > -TEXT_ID:
         return value, q
-    q = skip_value(p, end)
+    q = _skip_value(p, end)
     if c == OPEN_OBJECT or c == OPEN_ARRAY or c == 0x6E or q > end:  # null
         return ABSENT, q
-    number = intern_text(p, q - p, strings)
+    number = _intern_text(p, q - p, strings)
     return (TEXT_ID | number if number >= 0 else ABSENT), q
 
 
-@lean_apart
+@kernel
 def read_number(p: int, end: int) -> Any:
     """An integer that may be written as text: (value or ABSENT, address behind it)."""
     if load8(p) == QUOTE:
         q = skip_string(p + 1, end)
         if q >= end:
             return ABSENT, q + 1
-        value, _ = parse_integer_text(p + 1, q)
+        value, _ = _parse_integer_text(p + 1, q)
         return value, q + 1
-    value, q, state, _ = parse_decimal(p, 0)
+    value, q, state, _ = _parse_decimal(p, 0)
     if state == EXACT:
         return value, q
-    return ABSENT, skip_value(p, end)
+    return ABSENT, _skip_value(p, end)
 
 
-@lean_apart
+_read_id, _read_number = apart(read_id), apart(read_number)
+
+
+@kernel
 def read_links(p: int, end: int, strings: int) -> Any:
     """Walk the args object at ``p``.
 
@@ -199,13 +206,13 @@ def read_links(p: int, end: int, strings: int) -> Any:
                 continue
             v = skip_space(v + 1, end)
             if which <= 2:
-                value, v = read_id(v, end, strings)
+                value, v = _read_id(v, end, strings)
                 if which == 1:
                     correlation = value
                 else:
                     external = value
             elif which <= 4:
-                value, v = read_number(v, end)
+                value, v = _read_number(v, end)
                 if which == 3:
                     device = value
                 else:
@@ -218,7 +225,7 @@ def read_links(p: int, end: int, strings: int) -> Any:
     return end + 1, correlation, external, device, stream, collective
 
 
-@lean
+@kernel
 def next_member(p: int, end: int) -> Any:
     """The next key of an object: (address of its first byte, its size, address of its value).
 
@@ -237,41 +244,41 @@ def next_member(p: int, end: int) -> Any:
     return key, q - key, skip_space(p + 1, end)
 
 
-@lean_apart
-def read_collective(p: int, end: int, strings: int, out: NDArray[np.int64], rows: int, row: int) -> None:
-    """Read COLLECTIVE_COLUMNS of the args object at ``p`` into ``row`` of ``out``, whose columns have ``rows``.
+@kernel
+def read_collective(p: int, end: int, strings: int, texts: Any, sizes: Any, out: NDArray[np.int64], row: int) -> None:
+    """Read COLLECTIVE_COLUMNS of the args object at ``p`` into ``out[:, row]``.
 
-    Text columns get numbers of ``strings``, -1 when not given; the others ABSENT when not given. The column in
-    front of them is left alone.
+    Text columns get numbers of ``strings``, -1 when not given; the others ABSENT when not given. ``texts`` and
+    ``sizes`` are KEY_TEXT and KEY_SIZE.
     """
-    count = len(KEY_SIZE)
+    count = len(sizes)
     for k in range(count):
-        out[(1 + k) * rows + row] = -1 if _TEXT_COLUMNS[k] else ABSENT
+        out[k, row] = -1 if _TEXT_COLUMNS[k] else ABSENT
     key, size, p = next_member(p + 1, end)
     while size >= 0 and p < end:
         match = -1
         for k in range(count):
-            if KEY_SIZE[k] == size and same_text(key, KEY_TEXT.ctypes.data + 64 * k, size):
+            if sizes[k] == size and same_text(key, texts.ctypes.data + 64 * k, size):
                 match = k
         if match >= 0 and _TEXT_COLUMNS[match]:
             if load8(p) == QUOTE:
                 q = skip_string(p + 1, end)
                 if q < end:
-                    out[(1 + match) * rows + row] = intern_text(p + 1, q - p - 1, strings)
+                    out[match, row] = _intern_text(p + 1, q - p - 1, strings)
                 p = q + 1
             else:
-                q = skip_value(p, end)
+                q = _skip_value(p, end)
                 if q <= end and load8(p) != 0x6E:
-                    out[(1 + match) * rows + row] = intern_text(p, q - p, strings)
+                    out[match, row] = _intern_text(p, q - p, strings)
                 p = q
         elif match >= 0:
-            out[(1 + match) * rows + row], p = read_number(p, end)
+            out[match, row], p = _read_number(p, end)
         else:
-            p = skip_value(p, end)
+            p = _skip_value(p, end)
         key, size, p = next_member(p, end)
 
 
-@lean_apart
+@kernel
 def read_label(p: int, end: int, strings: int) -> Any:
     """The value of a metadata event's args object at ``p``.
 
@@ -281,21 +288,21 @@ def read_label(p: int, end: int, strings: int) -> Any:
     value = ABSENT
     while size >= 0 and p < end and load8(p) != CLOSE_OBJECT:
         first = load64(key)
-        if (size == 4 and (first & np.uint64(0xFFFFFFFF)) == np.uint64(0x656D616E)) or (
+        if (size == 4 and np.uint32(first) == np.uint32(0x656D616E)) or (
             size == 6 and (first & np.uint64(0xFFFFFFFFFFFF)) == np.uint64(0x736C6562616C)
         ):
             if load8(p) == QUOTE:
                 q = skip_string(p + 1, end)
                 if q < end:
-                    number = intern_text(p + 1, q - p - 1, strings)
+                    number = _intern_text(p + 1, q - p - 1, strings)
                     if number >= 0:
                         value = TEXT_ID | number
                 p = q + 1
             else:
-                p = skip_value(p, end)
+                p = _skip_value(p, end)
         elif size == 10 and first == np.uint64(0x646E695F74726F73):  # sort_ind
-            value, p = read_number(p, end)
+            value, p = _read_number(p, end)
         else:
-            p = skip_value(p, end)
+            p = _skip_value(p, end)
         key, size, p = next_member(p, end)
     return value

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from viewer.base.ids import ABSENT
-from viewer.jit.lean import lean, lean_apart
+from viewer.jit.config import kernel
 from viewer.jit.scan_load import load8, load64
 
 NO_NUMBER: Final = 0
@@ -35,15 +35,15 @@ _THREES, _ZEROS = np.uint64(0x3333333333333333), np.uint64(0x3030303030303030)
 _PAIR = np.uint64(0x000000FF000000FF)
 
 
-@lean
-def _are_digits(text: np.uint64) -> Any:
+@kernel
+def _are_digits(text: Any) -> Any:
     high = text & _HIGH_HALVES
     over = (text + _SIXES) & _HIGH_HALVES
     return (high | (over >> np.uint64(4))) == _THREES
 
 
-@lean
-def _eight_digits(text: np.uint64) -> Any:
+@kernel
+def _eight_digits(text: Any) -> Any:
     """The number that eight digits (the first in the lowest byte) spell: pairs, then fours, then all eight."""
     pairs = (text - _ZEROS) * _TEN + ((text - _ZEROS) >> np.uint64(8))
     fours = (pairs & _PAIR) * np.uint64(0x000F424000000064) + ((pairs >> np.uint64(16)) & _PAIR) * np.uint64(
@@ -52,7 +52,7 @@ def _eight_digits(text: np.uint64) -> Any:
     return fours >> np.uint64(32)
 
 
-@lean_apart
+@kernel
 def parse_decimal(p: int, scale: int) -> Any:
     """Parse the number at ``p`` and multiply it by 10 ** ``scale``.
 
@@ -165,7 +165,7 @@ def parse_decimal(p: int, scale: int) -> Any:
     return (-value if negative else value), p, state, form
 
 
-@lean_apart
+@kernel
 def parse_integer_text(p: int, stop: int) -> Any:
     """The integer that the text [p, stop) spells ("12", "-3", "0x1F"), else ABSENT: (value, found)."""
     value = np.int64(0)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT
-from viewer.jit.lean import lean
-from viewer.jit.scan_args import COLLECTIVE_COLUMNS, next_member, read_collective, read_id, read_label, read_links
+from viewer.jit.config import kernel
+from viewer.jit.scan_args import next_member, read_collective, read_id, read_label, read_links
 from viewer.jit.scan_decimal import NO_NUMBER, ROUNDED, TOO_LARGE, parse_decimal
 from viewer.jit.scan_intern import intern_text, overflowed
-from viewer.jit.scan_load import load8, load64
+from viewer.jit.scan_load import apart, load8, load64
 from viewer.jit.scan_text import (
     BACKSLASH,
     CLOSE_ARRAY,
@@ -54,11 +54,14 @@ SLICES, MARKS, COLLECTIVES, POSITION, COUNTS = range(5)
 EMPTY, NO_OBJECT, NO_PHASE, NO_TIME, ROUNDED_TIME, NEGATIVE, FAR_TIME, READ = range(8)
 COUNTER_WORDS: Final = COUNTS + 16
 
-COLLECTIVE_WIDTH: Final = 1 + len(COLLECTIVE_COLUMNS)
-
 _FAR: Final = 1 << 62
 _16, _24, _32 = np.uint64(0xFFFF), np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
 _40, _48 = np.uint64(0xFFFFFFFFFF), np.uint64(0xFFFFFFFFFFFF)
+
+
+_parse_decimal, _intern_text, _skip_value = apart(parse_decimal), apart(intern_text), apart(skip_value)
+_skip_container, _read_id, _read_links = apart(skip_container), apart(read_id), apart(read_links)
+_read_label, _read_collective = apart(read_label), apart(read_collective)
 
 
 def _key(text: str) -> np.uint64:
@@ -87,14 +90,14 @@ _KEY_SIZE = (0, 0, 4, 4, 5, 6, 5, 5, 5, 4, 5, 6)
 _PHASE_X, _PHASE_M = ord("X"), ord("M")
 
 
-@lean
+@kernel
 def _count(counters: NDArray[np.int64], reason: int, offset: int) -> None:
     if counters[COUNTS + 2 * reason] == 0:
         counters[COUNTS + 2 * reason + 1] = offset
     counters[COUNTS + 2 * reason] += 1
 
 
-@lean
+@kernel
 def _which(key: int) -> Any:
     """Which of the known keys begins at ``key``, closing quote and colon included; _OTHER for anything else."""
     text = load64(key)
@@ -124,7 +127,7 @@ def _which(key: int) -> Any:
     return _OTHER
 
 
-@lean
+@kernel
 def _unusual(key: int, size: int) -> Any:
     """Which known key stands at ``key`` where space parts it from its colon; _ESCAPED where escapes may hide one."""
     text = load64(key)
@@ -161,32 +164,32 @@ def _unusual(key: int, size: int) -> Any:
     return _OTHER
 
 
-@lean
+@kernel
 def _read_second_id(p: int, end: int, strings: int) -> Any:
     """The id in {"local": ID} or {"global": ID}."""
     _, size, v = next_member(p + 1, end)
     if size < 0:
         return ABSENT
-    ident, v = read_id(v, end, strings)
+    ident, v = _read_id(v, end, strings)
     return ident
 
 
-@lean
+@kernel
 def _read_time(p: int, end: int) -> Any:
     """Microseconds, also as text, to ns: (value, address behind it, state, form)."""
     if load8(p) == QUOTE:
         q = skip_string(p + 1, end)
-        value, r, state, form = parse_decimal(p + 1, 3)
+        value, r, state, form = _parse_decimal(p + 1, 3)
         if r != q:
             return ABSENT, q + 1, NO_NUMBER, 0
         return value, q + 1, state, form
-    value, q, state, form = parse_decimal(p, 3)
+    value, q, state, form = _parse_decimal(p, 3)
     if state == NO_NUMBER:
-        q = skip_value(p, end)
+        q = _skip_value(p, end)
     return value, q, state, form
 
 
-@lean
+@kernel
 def _read_text(p: int, end: int, strings: int) -> Any:
     """A name or category: (its number in ``strings`` or -1, address behind it)."""
     c = load8(p)
@@ -194,20 +197,22 @@ def _read_text(p: int, end: int, strings: int) -> Any:
         q = skip_string(p + 1, end)
         if q >= end:
             return -1, q + 1
-        return intern_text(p + 1, q - p - 1, strings), q + 1
-    q = skip_value(p, end)
+        return _intern_text(p + 1, q - p - 1, strings), q + 1
+    q = _skip_value(p, end)
     if c == 0x6E or c == OPEN_OBJECT or c == OPEN_ARRAY or q > end:  # 0x6E: null
         return -1, q
-    return intern_text(p, q - p, strings), q
+    return _intern_text(p, q - p, strings), q
 
 
-@lean
+@kernel
 def scan_events(
     base: int,
     position: int,
     limit: int,
     origin: int,
     strings: int,
+    key_texts: NDArray[np.uint8],
+    key_sizes: NDArray[np.int64],
     slices64: NDArray[np.int64],
     slices32: NDArray[np.int32],
     slices8: NDArray[np.uint8],
@@ -225,13 +230,15 @@ def scan_events(
         limit: how much has arrived.
         origin: offset of the text's first byte in the whole source; columns AT and ARGS count from there.
         strings: address of a StringTable's state.
-        slices64: int64[WIDE_SLICE * n], column after column; slices32: int32[3 * n]; slices8: uint8[3 * n].
+        key_texts: KEY_TEXT of scan_args.
+        key_sizes: KEY_SIZE of scan_args.
+        slices64: int64[WIDE_SLICE, n]; slices32: int32[3, n]; slices8: uint8[3, n].
         slices32: see above.
         slices8: see above.
-        marks64: int64[WIDE_MARK * n]; marks32: int32[3 * n]; marks8: uint8[3 * n].
+        marks64: int64[WIDE_MARK, n]; marks32: int32[3, n]; marks8: uint8[3, n].
         marks32: see above.
         marks8: see above.
-        collectives: int64[COLLECTIVE_WIDTH * n]; column 0 is the slice's row in this block.
+        collectives: int64[1 + len(COLLECTIVE_COLUMNS), n]; row 0 is the slice's row in this block.
         counters: COUNTER_WORDS words; rows used and POSITION are updated.
 
     Returns:
@@ -241,9 +248,6 @@ def scan_events(
     """
     end = base + limit
     p = base + position
-    s_rows = len(slices8) // 3
-    m_rows = len(marks8) // 3
-    c_rows = len(collectives) // COLLECTIVE_WIDTH
     n_slices = counters[SLICES]
     n_marks = counters[MARKS]
     n_collectives = counters[COLLECTIVES]
@@ -259,12 +263,12 @@ def scan_events(
         if c == CLOSE_ARRAY:
             status = ARRAY_END
             break
-        if n_slices == s_rows or n_marks == m_rows or n_collectives == c_rows:
+        if n_slices == slices64.shape[1] or n_marks == marks64.shape[1] or n_collectives == collectives.shape[1]:
             status = FULL
             break
         offset = origin + (p - base)
         if c != OPEN_OBJECT:
-            q = skip_container(p, end) if c == OPEN_ARRAY else skip_value(p, end)
+            q = _skip_container(p, end) if c == OPEN_ARRAY else _skip_value(p, end)
             if q == p:
                 status = STUCK
                 break
@@ -346,7 +350,7 @@ def scan_events(
                 else:
                     cat = number
             elif which == _ID_PID or which == _ID_TID or which == _ID_ID:
-                number, p = read_id(p, end, strings)
+                number, p = _read_id(p, end, strings)
                 if which == _ID_PID:
                     pid = number
                 elif which == _ID_TID:
@@ -355,7 +359,7 @@ def scan_events(
                     ident = number
             elif which == _OBJECT_ARGS and load8(p) == OPEN_OBJECT:
                 args = p
-                p, correlation, external, device, stream, collective = read_links(p, end, strings)
+                p, correlation, external, device, stream, collective = _read_links(p, end, strings)
                 args_size = p - args
             elif which == _ESCAPED:
                 # An escaped letter may hide one of the keys above: leave such an event to the slow road.
@@ -373,7 +377,7 @@ def scan_events(
                     phase = load8(p + 1) if load8(p) == QUOTE and load8(p + 2) == QUOTE else 0
                 elif which == _OBJECT_ID2 and load8(p) == OPEN_OBJECT:
                     second = p
-                p = skip_value(p, end)
+                p = _skip_value(p, end)
             if p == v0:
                 stuck = True
                 break
@@ -411,8 +415,8 @@ def scan_events(
             args_size = 0
         if phase == _PHASE_X and dur != ABSENT:
             if collective:
-                collectives[n_collectives] = n_slices
-                read_collective(args, end, strings, collectives, c_rows, n_collectives)
+                collectives[0, n_collectives] = n_slices
+                _read_collective(args, end, strings, key_texts, key_sizes, collectives[1:], n_collectives)
                 if overflowed(strings):
                     counters[COUNTS + 2 * READ] -= 1
                     status = GROW
@@ -421,45 +425,45 @@ def scan_events(
             if dur < 0:
                 _count(counters, NEGATIVE, offset)
                 dur = 0
-            slices64[TS * s_rows + n_slices] = ts
-            slices64[DUR * s_rows + n_slices] = dur
-            slices64[PID * s_rows + n_slices] = pid
-            slices64[TID * s_rows + n_slices] = tid
-            slices64[AT * s_rows + n_slices] = offset
-            slices64[ARGS * s_rows + n_slices] = origin + (args - base) if args_size else ABSENT
-            slices64[CORR * s_rows + n_slices] = correlation
-            slices64[EXT * s_rows + n_slices] = external
-            slices64[DEVICE * s_rows + n_slices] = device
-            slices64[STREAM * s_rows + n_slices] = stream
-            slices32[NAME * s_rows + n_slices] = name
-            slices32[CAT * s_rows + n_slices] = cat
-            slices32[ARGS_SIZE * s_rows + n_slices] = args_size
-            slices8[PHASE * s_rows + n_slices] = phase
-            slices8[TS_FORM * s_rows + n_slices] = ts_form
-            slices8[DUR_FORM * s_rows + n_slices] = dur_form
+            slices64[TS, n_slices] = ts
+            slices64[DUR, n_slices] = dur
+            slices64[PID, n_slices] = pid
+            slices64[TID, n_slices] = tid
+            slices64[AT, n_slices] = offset
+            slices64[ARGS, n_slices] = origin + (args - base) if args_size else ABSENT
+            slices64[CORR, n_slices] = correlation
+            slices64[EXT, n_slices] = external
+            slices64[DEVICE, n_slices] = device
+            slices64[STREAM, n_slices] = stream
+            slices32[NAME, n_slices] = name
+            slices32[CAT, n_slices] = cat
+            slices32[ARGS_SIZE, n_slices] = args_size
+            slices8[PHASE, n_slices] = phase
+            slices8[TS_FORM, n_slices] = ts_form
+            slices8[DUR_FORM, n_slices] = dur_form
             n_slices += 1
         else:
             value = ABSENT
             if phase == _PHASE_M and args_size > 0:
-                value = read_label(args, end, strings)
+                value = _read_label(args, end, strings)
                 if overflowed(strings):
                     counters[COUNTS + 2 * READ] -= 1
                     status = GROW
                     break
-            marks64[TS * m_rows + n_marks] = ts
-            marks64[DUR * m_rows + n_marks] = dur
-            marks64[PID * m_rows + n_marks] = pid
-            marks64[TID * m_rows + n_marks] = tid
-            marks64[AT * m_rows + n_marks] = offset
-            marks64[ARGS * m_rows + n_marks] = origin + (args - base) if args_size else ABSENT
-            marks64[ID * m_rows + n_marks] = ident
-            marks64[VALUE * m_rows + n_marks] = value
-            marks32[NAME * m_rows + n_marks] = name
-            marks32[CAT * m_rows + n_marks] = cat
-            marks32[ARGS_SIZE * m_rows + n_marks] = args_size
-            marks8[PHASE * m_rows + n_marks] = phase
-            marks8[TS_FORM * m_rows + n_marks] = ts_form
-            marks8[DUR_FORM * m_rows + n_marks] = dur_form
+            marks64[TS, n_marks] = ts
+            marks64[DUR, n_marks] = dur
+            marks64[PID, n_marks] = pid
+            marks64[TID, n_marks] = tid
+            marks64[AT, n_marks] = offset
+            marks64[ARGS, n_marks] = origin + (args - base) if args_size else ABSENT
+            marks64[ID, n_marks] = ident
+            marks64[VALUE, n_marks] = value
+            marks32[NAME, n_marks] = name
+            marks32[CAT, n_marks] = cat
+            marks32[ARGS_SIZE, n_marks] = args_size
+            marks8[PHASE, n_marks] = phase
+            marks8[TS_FORM, n_marks] = ts_form
+            marks8[DUR_FORM, n_marks] = dur_form
             n_marks += 1
         if ts_state == ROUNDED or dur_state == ROUNDED:
             _count(counters, ROUNDED_TIME, offset)
@@ -470,7 +474,7 @@ def scan_events(
     return status
 
 
-@lean
+@kernel
 def next_key(base: int, position: int, limit: int, out: NDArray[np.int64]) -> Any:
     """The next key of a top-level object.
 
@@ -505,13 +509,13 @@ def next_key(base: int, position: int, limit: int, out: NDArray[np.int64]) -> An
     return FULL
 
 
-@lean
+@kernel
 def value_end(base: int, position: int, limit: int) -> Any:
     """Position behind the value at ``position``; more than ``limit`` when it has not all arrived."""
-    return skip_value(base + position, base + limit) - base
+    return _skip_value(base + position, base + limit) - base
 
 
-@lean
+@kernel
 def gather_args(
     base: int, origin: int, offsets: NDArray[np.int64], sizes: NDArray[np.int32], out: NDArray[np.uint8], used: int
 ) -> Any:
@@ -531,7 +535,7 @@ def gather_args(
             continue
         p = base + (offsets[i] - origin)
         for k in range(size):
-            out[used + k] = load8(p + k)
+            out[used + k] = np.uint8(load8(p + k))
         offsets[i] = used
         used += size
     return used

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.jit.lean import lean, lean_apart
+from viewer.jit.config import kernel
 from viewer.jit.scan_load import load64, load_id, load_int, store8, store_id, store_int
 
 # Words of the state.
@@ -26,7 +26,7 @@ _ONE = np.uint64(1)
 _SHIFT = np.uint64(32)
 
 
-@lean
+@kernel
 def hash_text(p: int, size: int) -> Any:
     """A 64-bit hash of ``size`` bytes at ``p``."""
     h = _SEED ^ np.uint64(size)
@@ -42,7 +42,7 @@ def hash_text(p: int, size: int) -> Any:
     return np.int64(h)
 
 
-@lean
+@kernel
 def same_text(a: int, b: int, size: int) -> Any:
     """Whether ``size`` bytes at two addresses are equal."""
     i = np.int64(0)
@@ -57,7 +57,7 @@ def same_text(a: int, b: int, size: int) -> Any:
     return True
 
 
-@lean_apart
+@kernel
 def intern_text(p: int, size: int, state: int) -> Any:
     """The number of the text [p, p + size); -1 with the OVERFLOW word raised when the table must grow first."""
     h = hash_text(p, size)
@@ -96,17 +96,17 @@ def intern_text(p: int, size: int, state: int) -> Any:
     return number
 
 
-@lean
+@kernel
 def overflowed(state: int) -> Any:
     """Size of the text that found no room since the last growth, 0 when all went well."""
     return load_int(state + _OVERFLOW)
 
 
-@lean
+@kernel
 def _refill(entries: NDArray[np.int64], count: int, slots: NDArray[np.uint32]) -> None:
     mask = len(slots) - 1
     for number in range(count):
-        i = entries[3 * number] & mask
+        i = entries[number, 0] & mask
         while slots[i] != EMPTY_SLOT:
             i = (i + 1) & mask
         slots[i] = number
@@ -148,7 +148,7 @@ class StringTable:
             entries[:count] = self._entries[:count]
             self._entries = entries
             self._slots = np.full(2 * len(entries), EMPTY_SLOT, np.uint32)
-            _refill(entries.reshape(-1), count, self._slots)
+            _refill(entries, count, self._slots)
         if (used + wanted) * 2 > len(self._arena) - 64:
             arena = np.zeros(4 * (used + wanted) + 64, np.uint8)
             arena[:used] = self._arena[:used]

@@ -1,8 +1,10 @@
 """Loads from raw addresses and 64-byte compares: the vocabulary of the text scanner.
 
-Callees get addresses, not arrays (an array argument costs two registers per call). A load may read up to
+Callees get addresses, not arrays (an array argument costs several registers per call). A load may read up to
 ``PAD`` bytes past the last byte of a text, so every text lies in a buffer with that much zeroed room behind it.
 """
+
+# ruff: noqa: ARG001 (numba gives its code generators more than they need)
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from llvmlite import ir
-
-from viewer.jit.lean import INT, WORD, Primitive
+from numba import types
+from numba.extending import intrinsic
 
 PAD: Final = 128
 """Zeroed bytes that must follow a text in memory."""
@@ -20,30 +22,83 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _V64 = ir.VectorType(_I8, 64)
 
 
-def _loader(width: ir.Type, kind: str = INT) -> Any:
-    def load(builder: Any, address: Any) -> Any:
-        value = builder.load(builder.inttoptr(address, width.as_pointer()), align=1)
-        return value if width is _I64 else builder.zext(value, _I64)
-
-    return Primitive(kind, load)
+_plain_type: Any = types.unliteral
 
 
-load8 = _loader(_I8)
+def apart(function: Any) -> Any:
+    """``function`` (a kernel of scalar arguments) as a callee that is never inlined.
+
+    LLVM would copy every callee of the event loop to each place that calls it and optimise every copy: tens of seconds
+    of compilation at the first start for nothing.
+    """
+
+    def compiled(args: Any) -> Any:
+        types_of_args = tuple(map(_plain_type, args))
+        function.compile(types_of_args)
+        return function.overloads[types_of_args]
+
+    def call(args: Any) -> Any:
+        result = compiled(args)
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            context.active_code_library.add_linking_library(result.library)
+            callee = context.declare_function(builder.module, result.fndesc)
+            status, value = context.call_conv.call_function(
+                builder, callee, result.signature.return_type, result.signature.args, values, attrs=("noinline",)
+            )
+            with builder.if_then(status.is_error, likely=False):
+                context.call_conv.return_status_propagate(builder, status)
+            return value
+
+        return result.signature, generate
+
+    def two(typing_context: Any, a: Any, b: Any) -> Any:
+        return call((a, b))
+
+    def three(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        return call((a, b, c))
+
+    def seven(typing_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+        return call((a, b, c, d, e, f, g))
+
+    return intrinsic({2: two, 3: three, 7: seven}[function.py_func.__code__.co_argcount])
+
+
+def _loader(width: ir.Type, result: Any) -> Any:
+    @intrinsic
+    def load(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = builder.load(builder.inttoptr(args[0], width.as_pointer()))
+            value.align = 1
+            return value if width is _I64 else builder.zext(value, _I64)
+
+        return result(types.int64), generate
+
+    return load
+
+
+load8 = _loader(_I8, types.int64)
 """``load8(address)``: one byte as int64."""
-load64 = _loader(_I64, WORD)
+load64 = _loader(_I64, types.uint64)
 """``load64(address)``: eight bytes, little end first, as uint64."""
-load_int = _loader(_I64)
+load_int = _loader(_I64, types.int64)
 """``load_int(address)``: an int64."""
-load_id = _loader(_I32)
+load_id = _loader(_I32, types.int64)
 """``load_id(address)``: an unsigned 32-bit number as int64."""
 
 
 def _storer(width: ir.Type) -> Any:
-    def store(builder: Any, address: Any, value: Any) -> Any:
-        small = value if width is _I64 else builder.trunc(value, width)
-        return builder.store(small, builder.inttoptr(address, width.as_pointer()), align=1)
+    @intrinsic
+    def store(typing_context: Any, address: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = args[1] if width is _I64 else builder.trunc(args[1], width)
+            written = builder.store(value, builder.inttoptr(args[0], width.as_pointer()))
+            written.align = 1
+            return context.get_dummy_value()
 
-    return Primitive(INT, store)
+        return types.void(types.int64, types.int64), generate
+
+    return store
 
 
 store_int = _storer(_I64)
@@ -57,17 +112,22 @@ store8 = _storer(_I8)
 def _matcher(characters: bytes, *, invert: bool = False) -> Any:
     """Bit i of ``matcher(address)`` says whether byte i of the next 64 is one of ``characters``."""
 
-    def match(builder: Any, address: Any) -> Any:
-        text = builder.load(builder.inttoptr(address, _V64.as_pointer()), align=1)
-        found = None
-        for character in characters:
-            splat = ir.Constant(_V64, [ir.Constant(_I8, character)] * 64)
-            equal = builder.icmp_unsigned("==", text, splat)
-            found = equal if found is None else builder.or_(found, equal)
-        mask = builder.bitcast(found, _I64)
-        return builder.not_(mask) if invert else mask
+    @intrinsic
+    def match(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            text = builder.load(builder.inttoptr(args[0], _V64.as_pointer()))
+            text.align = 1
+            found = None
+            for character in characters:
+                splat = ir.Constant(_V64, [ir.Constant(_I8, character)] * 64)
+                equal = builder.icmp_unsigned("==", text, splat)
+                found = equal if found is None else builder.or_(found, equal)
+            mask = builder.bitcast(found, _I64)
+            return builder.not_(mask) if invert else mask
 
-    return Primitive(WORD, match)
+        return types.uint64(types.int64), generate
+
+    return match
 
 
 quotes = _matcher(b'"')
@@ -82,7 +142,14 @@ link_third = _matcher(b"oxte")
 
 
 def _unary(build: Callable[[Any, Any], Any]) -> Any:
-    return Primitive(INT, build)
+    @intrinsic
+    def operation(typing_context: Any, bits: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return build(builder, args[0])
+
+        return types.int64(types.uint64), generate
+
+    return operation
 
 
 trailing_zeros = _unary(lambda builder, bits: builder.cttz(bits, ir.Constant(ir.IntType(1), 1)))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from viewer.jit.lean import lean, lean_apart
+from viewer.jit.config import kernel
 from viewer.jit.scan_load import (
     backslashes,
     closers,
@@ -44,7 +44,7 @@ _EVEN = np.uint64(0x5555555555555555)
 VALID, CUT, BROKEN = 0, 1, 2
 
 
-@lean
+@kernel
 def skip_space(p: int, end: int) -> Any:
     """The first byte at or after ``p`` that is no space, at most ``end``."""
     # Compares of single bytes first: a guessed branch costs nothing, an address out of a vector is waited for.
@@ -62,7 +62,7 @@ def skip_space(p: int, end: int) -> Any:
     return end
 
 
-@lean
+@kernel
 def skip_string(p: int, end: int) -> Any:
     """The closing quote of a string whose opening quote is at ``p - 1``; ``end`` or more when it is not there yet."""
     while p < end:
@@ -77,8 +77,8 @@ def skip_string(p: int, end: int) -> Any:
     return end + 1 if p < end + 1 else p
 
 
-@lean
-def escaped_bytes(slashes: np.uint64, carry: np.uint64) -> Any:
+@kernel
+def escaped_bytes(slashes: Any, carry: Any) -> Any:
     """Which of 64 bytes follow an odd run of backslashes, and whether the byte after them does.
 
     ``slashes`` and both results are bit masks of uint64; ``carry`` is 0 or 1.
@@ -91,8 +91,8 @@ def escaped_bytes(slashes: np.uint64, carry: np.uint64) -> Any:
     return (_EVEN ^ (total << _ONE)) & follows, carry_out
 
 
-@lean
-def inside_strings(quote_bits: np.uint64) -> Any:
+@kernel
+def inside_strings(quote_bits: Any) -> Any:
     """Prefix xor: bit i is set from each opening quote up to the byte before its closing quote."""
     x = quote_bits
     x ^= x << np.uint64(1)
@@ -104,7 +104,7 @@ def inside_strings(quote_bits: np.uint64) -> Any:
     return x
 
 
-@lean_apart
+@kernel
 def skip_container(p: int, end: int) -> Any:
     """One past the bracket that closes the object or array at ``p``; more than ``end`` when it is not there yet."""
     depth = np.int64(0)
@@ -138,7 +138,7 @@ def skip_container(p: int, end: int) -> Any:
     return end + 1
 
 
-@lean_apart
+@kernel
 def skip_value(p: int, end: int) -> Any:
     """One past the value at ``p``. A bare word (number, true, NaN, -inf) ends before space, comma or bracket."""
     c = load8(p)
@@ -154,7 +154,7 @@ def skip_value(p: int, end: int) -> Any:
     return end + 1
 
 
-@lean
+@kernel
 def walk_strictly(p: int, end: int) -> Any:
     """Check the grammar of one value: (state, address).
 

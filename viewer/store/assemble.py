@@ -72,7 +72,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
     # Rows are numbered by (lane, depth) without gaps: as many per lane as it has levels.
     levels = count_levels(lane_t, depth_t, len(lane_kind))
     first_row = np.append(0, np.cumsum(levels))
-    by_row, row_begin = group_stable((first_row[lane_t] + depth_t).astype(np.int32), int(first_row[-1]))
+    by_row, row_begin = group_stable((first_row[lane_t] + depth_t).astype(np.int64), int(first_row[-1]))
     final = by_time[by_row]
     place = np.empty(n, np.int32)
     place[by_row] = np.arange(n, dtype=np.int32)
@@ -136,8 +136,7 @@ def _time_order(
     lane: NDArray[np.int32], start: NDArray[np.int64], dur: NDArray[np.int64], lanes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Slices by lane, then start, the longer first, then file order; and where each lane begins in that order."""
-    order, begin = group_stable(lane, lanes)
-    start, dur = np.ascontiguousarray(start, np.int64), np.ascontiguousarray(dur, np.int64)
+    order, begin = group_stable(lane.astype(np.int64), lanes)
     for number in range(lanes):
         part = order[begin[number] : begin[number + 1]]
         if not is_in_time_order(part, start, dur):
@@ -287,19 +286,11 @@ def _flows(
     tracks = len(number_keys(pairs, track))
     # The lowest lane first: GPU work is bound to before annotations on the same stream.
     ascending = np.argsort(distinct[:, 2], kind="stable")
-    order, lanes_begin = group_stable(track[: len(distinct)][ascending], tracks)
+    order, lanes_begin = group_stable(track[: len(distinct)][ascending].astype(np.int64), tracks)
     lanes_of = distinct[ascending, 2][order]
     bound = np.empty(len(f.time_ns), np.int64)
     bind_to_slices(
-        np.ascontiguousarray(f.time_ns),
-        track[len(distinct) :],
-        lanes_begin,
-        lanes_of,
-        lane_begin,
-        start_t,
-        end_t,
-        parent_t,
-        bound,
+        f.time_ns, track[len(distinct) :], lanes_begin, lanes_of, lane_begin, start_t, end_t, parent_t, bound
     )
     target = np.full(len(bound), ABSENT, np.int64)
     target[bound >= 0] = place[bound[bound >= 0]]

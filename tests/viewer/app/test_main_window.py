@@ -69,7 +69,7 @@ def texts(window: MainWindow) -> list[str]:
 def test_importing_the_window_loads_neither_pyqtgraph_nor_the_engine() -> None:
     code = (
         "import sys, viewer.app.main_window, viewer.app.gui\n"
-        "heavy = {'pyqtgraph', 'llvmlite', 'pyarrow'} & set(sys.modules)\nsys.exit(repr(heavy) if heavy else 0)"
+        "heavy = {'pyqtgraph', 'numba', 'pyarrow'} & set(sys.modules)\nsys.exit(repr(heavy) if heavy else 0)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
@@ -374,7 +374,7 @@ def test_the_keys_and_about_dialogs_open(qtbot: QtBot, windows: Windows) -> None
 
 def test_the_demo_opens_and_is_made_once(qtbot: QtBot, windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
     from viewer.app import demo_job
-    from viewer.app.demo.command import demo_folder
+    from viewer.app.demo import demo_folder
 
     real, made = demo_job.write_demo_job, []
 
