@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from viewer.app.demo import job as demo_job
 from viewer.app.cli import main
+from viewer.app.demo import job as demo_job
 from viewer.app.demo.command import PICTURE, REPORT, demo_folder, make_demo
 
 
