@@ -5,4 +5,5 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 # shellcheck source=environment.sh
 . "$here/environment.sh"
 set_up ''
+compile_ahead
 exec "$venv/bin/rankscope" "$@"

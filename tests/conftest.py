@@ -93,7 +93,7 @@ class DemoJob(NamedTuple):
 @pytest.fixture(scope="session")
 def demo_job(tmp_path_factory: pytest.TempPathFactory) -> DemoJob:
     """The demo job as users get it; read only."""
-    from viewer.app.demo_job import write_demo_job
+    from viewer.app.demo.job import write_demo_job
 
     folder = tmp_path_factory.mktemp("demo")
     return DemoJob(folder, write_demo_job(folder))

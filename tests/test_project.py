@@ -109,7 +109,7 @@ def test_imports_of_the_code_are_declared(pyproject: dict[str, dict[str, object]
     assert foreign <= declared | {"llvmlite", "shiboken6"}
 
 
-@pytest.mark.parametrize("module", ["viewer.app.cli", "viewer.app.demo_job"])
+@pytest.mark.parametrize("module", ["viewer.app.cli", "viewer.app.demo.job"])
 def test_loads_nothing_heavy(module: str) -> None:
     heavy = "{'PySide6', 'shiboken6', 'numba', 'pyarrow', 'pyqtgraph', 'numpy'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"

@@ -6,6 +6,7 @@ The window is shown first. What the GUI thread itself will call (painting lanes)
 from __future__ import annotations
 
 import logging
+import sys
 import tempfile
 import threading
 import time
@@ -114,3 +115,15 @@ def warm_engine() -> None:
         attribution(session, None, None)
         for row in range(len(session.inputs[0].trace)):
             breakdown(session, Selection(slice=SliceRef(0, row)))
+
+
+def main(parts: list[str]) -> int:
+    """Compile ahead of the first start: ``python -m viewer.app.warm_up [lanes] [engine]``. For set-up scripts."""
+    for name, warm in (("lanes", warm_lanes), ("engine", warm_engine)):
+        if not parts or name in parts:
+            warm()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

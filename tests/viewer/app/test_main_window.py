@@ -373,8 +373,8 @@ def test_the_keys_and_about_dialogs_open(qtbot: QtBot, windows: Windows) -> None
 
 
 def test_the_demo_opens_and_is_made_once(qtbot: QtBot, windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
-    from viewer.app import demo_job
-    from viewer.app.demo import demo_folder
+    from viewer.app.demo import job as demo_job
+    from viewer.app.demo.command import demo_folder
 
     real, made = demo_job.write_demo_job, []
 

@@ -1,0 +1,135 @@
+"""Reading: throughput, memory, size on disk, reopening, and the first start."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.bench.jobs import write_job
+
+_PEERS = {"Perfetto's engine": "perfetto", "HTA": "hta"}
+_CHILD = """
+import sys, time
+from pathlib import Path
+from viewer.importers.opening import JobOpener
+from viewer.store.cache import Cache
+from viewer.views.lanes import warm_up
+paths, cache = sys.argv[2:], Path(sys.argv[1])
+def status(key):
+    return int(Path("/proc/self/status").read_text().split(key)[1].split()[0]) >> 10
+if paths[0] == "cold":
+    wall, cpu = time.perf_counter(), time.process_time()
+    warm_up()
+    JobOpener([paths[1]], cache=Cache(cache)).open()
+    print(time.perf_counter() - wall, time.process_time() - cpu)
+    raise SystemExit
+import tempfile, threading
+from tests.bench.jobs import write_job
+with tempfile.TemporaryDirectory() as tiny:  # loads modules and compiled code
+    JobOpener(write_job(Path(tiny), 1, 100), cache=Cache(Path(tiny) / "cache")).open()
+most, stop = [0], threading.Event()
+def watch():
+    while not stop.wait(0.002):
+        most[0] = max(most[0], status("RssAnon:"))
+before = status("RssAnon:")
+threading.Thread(target=watch, daemon=True).start()
+wall, cpu = time.perf_counter(), time.process_time()
+session = JobOpener(paths, cache=Cache(cache)).open().session
+wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+events = sum(i.trace.meta.events for i in session.inputs)
+lost = sum(i.trace.meta.ledger.rejected for i in session.inputs)
+rows = sum(len(i.trace.slices) + len(i.trace.marks) + len(i.trace.flows) for i in session.inputs)
+stop.set()
+print(wall, cpu, max(most[0], before), events, lost, rows)
+"""
+
+
+def _child(cache: Path, *arguments: object) -> list[float]:
+    command = [sys.executable, "-c", _CHILD, str(cache), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    return [float(x) for x in done.stdout.split()]
+
+
+def _figure(figure: str, value: float | None, unit: str, limit: str, holds: bool | None) -> dict[str, Any]:
+    return {
+        "figure": figure,
+        "value": None if value is None else float(f"{value:.4g}"),
+        "unit": unit,
+        "limit": limit,
+        "holds": holds,
+    }
+
+
+def _at_least(figure: str, value: float, unit: str, limit: float) -> dict[str, Any]:
+    return _figure(figure, value, unit, f">= {limit:g}", value >= limit)
+
+
+def _at_most(figure: str, value: float, unit: str, limit: float) -> dict[str, Any]:
+    return _figure(figure, value, unit, f"<= {limit:g}", value <= limit)
+
+
+def figures(folder: Path, scale: float) -> Iterator[dict[str, Any]]:
+    """Measure one figure after another. ``scale`` is the size of the jobs."""
+    million = int(1_000_000 * scale)
+    small = write_job(folder / "small", 1, int(180_000 * scale))
+    wall, cpu = _child(folder / "cache-cold", "cold", small[0])
+    size = small[0].stat().st_size / 1e6
+    yield _at_most(f"first start, nothing compiled: a {size:.0f} MB trace opened", wall, "s", 8)
+    yield _figure("the same, time of all cores", cpu, "s of CPU", "none", True)
+
+    b = write_job(folder / "b", 1, million)
+    c = write_job(folder / "c", 8, million // 4)
+    packed = write_job(folder / "packed", 1, million, packed=True)
+    text = b[0].stat().st_size
+    for name, paths, bytes_, least in (
+        ("B, plain", b, text, 0.8),
+        ("C, plain", c, sum(p.stat().st_size for p in c), 0.8),
+        ("B, gzip", packed, text, 0.5),
+    ):
+        runs = [_child(folder / f"cache-{name[0]}-{name[3]}-{k}", *paths) for k in range(3)]
+        best = min(runs)
+        yield _at_least(f"path to mapped tables, job {name}", bytes_ / best[0] / 1e9, "GB/s of JSON", least)
+        yield _figure(f"the same by CPU time, job {name}", bytes_ / min(r[1] for r in runs) / 1e9, "GB/s", "none", True)
+        if name == "B, plain":
+            yield _at_most("peak anonymous memory, job B", min(r[2] for r in runs), "MiB", 250)
+            yield _at_most("events lost, job B", abs(best[3] - (million // 5 * 5 + 1)) + best[4], "events", 0)
+            on_disk = sum(f.stat().st_size for f in (folder / "cache-B-p-0").rglob("*.arrow"))
+            yield _at_most("tables on disk", on_disk / best[3], "bytes per event", 60)
+    for peer, module in _PEERS.items():
+        if importlib.util.find_spec(module) is None:
+            yield _figure(f"ratio against {peer}", None, "x", "not installed", None)
+        else:
+            yield _figure(f"ratio against {peer}", None, "x", "installed, but this version does not drive it", None)
+    yield _reopened(folder / "cache-B-p-0", b[0])
+    sizes = [max(million // 4, 1000) * 2**k for k in range(4)]
+    times = []
+    for events in sizes:
+        (path,) = write_job(folder / "growth", 1, events, name=f"n{events}")
+        times.append(min(_child(folder / f"cache-{events}-{k}", path)[1] for k in range(2)))
+    x, y = [math.log(s) for s in sizes], [math.log(t) for t in times]
+    mx, my = sum(x) / len(x), sum(y) / len(y)
+    slope = sum((a - mx) * (q - my) for a, q in zip(x, y, strict=True)) / sum((a - mx) ** 2 for a in x)
+    yield _at_most(f"exponent of the cost, {sizes[0]:,} to {sizes[-1]:,} events (CPU time)", slope, "", 1.05)
+
+
+def _reopened(cache: Path, path: Path) -> dict[str, Any]:
+    import numpy as np
+
+    from viewer.importers.opening import JobOpener
+    from viewer.store.cache import Cache
+
+    best = math.inf
+    for _ in range(5):
+        begin = time.perf_counter()
+        trace = JobOpener([path], cache=Cache(cache)).open().session.inputs[0].trace
+        rows = trace.rows
+        np.searchsorted(trace.slices.start_ns[rows.begin[0] : rows.end[0]], trace.meta.first_ns or 0)
+        best = min(best, time.perf_counter() - begin)
+    return _at_most("reopening to the first query, job B", best * 1000, "ms", 50)
