@@ -27,14 +27,14 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 = 1M and 8 x 250k events")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-") as folder:
-        os.environ["RANKSCOPE_CODE_DIR"] = str(Path(folder) / "code")
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(folder) / "code")
         from tests.bench.ingest import figures
 
         say(f"load {os.getloadavg()}, {os.cpu_count()} cores")
         found = []
         for figure in figures(Path(folder), options.scale):
             found.append(figure)
-            state = {True: "holds", False: "FAILS", None: "not measured"}[figure["holds"]]  # type: ignore[index]
+            state = {True: "holds", False: "FAILS", None: "-"}[figure["holds"]]  # type: ignore[index]
             say(f"{state:13} {figure['figure']}: {figure['value']} {figure['unit']} ({figure['limit']})")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")

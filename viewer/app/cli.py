@@ -51,8 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _run(words)
         sys.stdout.flush()
-    except SystemExit as stop:  # argparse after --help and --version
-        return stop.code if isinstance(stop.code, int) else OK
     except (KeyboardInterrupt, Cancelled):
         return INTERRUPTED
     except BrokenPipeError:
@@ -72,9 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     command = COMMANDS.get(words[0]) if words else None
-    if command is not None:
-        return command(words[1:])
-    return _open(words)
+    try:
+        return command(words[1:]) if command is not None else _open(words)
+    except SystemExit as stop:  # argparse after --help and --version; what it wrote is still to be flushed
+        return stop.code if isinstance(stop.code, int) else OK
 
 
 def _refused(error: OSError) -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -409,3 +410,16 @@ def test_an_error_of_ours_in_one_file_shows_no_stack(
                 log_path().mkdir()  # a log that cannot be written
     finally:
         stop_logging()
+
+
+def test_help_that_nobody_reads_ends_like_any_closed_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError(32, "Broken pipe")
+
+    silenced: list[bool] = []
+    monkeypatch.setattr(sys, "stdout", Closed())
+    monkeypatch.setattr(cli, "prepare_streams", lambda: None)
+    monkeypatch.setattr(cli, "silence_stdout", lambda: silenced.append(True))
+    assert main(["--help"]) == cli.BROKEN_PIPE
+    assert silenced == [True]
