@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import gc
-import hashlib
 import os
 import shutil
 import tempfile
@@ -30,12 +29,9 @@ _held: list[IO[str]] = []
 def _compiled_folder() -> Path:
     """A folder for compiled kernels that no other running test process uses, warm from earlier runs.
 
-    numba's cache is not safe against two writers, and it does not notice a change in a kernel that another file calls:
-    so one folder per process (the lowest free slot) and per state of the kernels' sources.
+    numba's cache is not safe against two writers of one kernel with different types: so one folder per process, the
+    lowest free slot.
     """
-    digest = hashlib.sha256()
-    for source in sorted((ROOT / "viewer" / "jit").glob("*.py")):
-        digest.update(source.read_bytes())
     top = ROOT / ".numba_cache"
     top.mkdir(exist_ok=True)
     for slot in range(1000):
@@ -46,12 +42,8 @@ def _compiled_folder() -> Path:
             lock.close()
             continue
         _held.append(lock)  # until the process ends
-        mine = top / f"slot-{slot}"
-        folder = mine / digest.hexdigest()[:16]
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-        for old in sorted(mine.iterdir(), key=lambda p: p.stat().st_mtime)[:-4]:
-            shutil.rmtree(old, ignore_errors=True)
+        folder = top / f"slot-{slot}"
+        folder.mkdir(exist_ok=True)
         return folder
     raise RuntimeError(f"no free slot under {top}")
 

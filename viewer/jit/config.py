@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
+
+import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_PREFIX: Final = "rankscope-"
+_KEPT: Final = 4
+"""Folders of compiled code that stay: this version's and the last few."""
 
-def _prepare_cache() -> bool:
-    """Choose a writable folder for compiled code; False when there is none and kernels live in memory only."""
-    if "NUMBA_CACHE_DIR" not in os.environ:
+
+def code_folder() -> Path:
+    """Where the compiled code of this state of the kernels belongs: inside NUMBA_CACHE_DIR, or the user's cache.
+
+    numba recompiles a kernel when its own file changed, but not when one that it calls did. So each state of the
+    sources has a folder of its own: an upgrade never runs a mixture of old and new code.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    top = os.environ.get("NUMBA_CACHE_DIR")
+    if not top:
         import platformdirs
 
-        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("rankscope")) / "compiled")
-    folder = Path(os.environ["NUMBA_CACHE_DIR"])
+        top = str(Path(platformdirs.user_cache_dir("rankscope")) / "compiled")
+    return Path(top) / f"{_PREFIX}{digest.hexdigest()[:16]}"
+
+
+def prepare(folder: Path) -> bool:
+    """Make the folder and drop old ones beside it; False when nothing can be kept there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return os.access(folder, os.W_OK)
+        if not os.access(folder, os.W_OK):
+            return False
+        os.utime(folder)
+        others = sorted(folder.parent.glob(f"{_PREFIX}*"), key=lambda p: p.stat().st_mtime, reverse=True)
     except OSError:
         return False
+    for old in others[_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return True
 
 
-_CACHE = _prepare_cache()
-
-import numba  # noqa: E402  (reads NUMBA_CACHE_DIR when it is first imported)
+_FOLDER: Final = code_folder()
+_KEEP: Final = prepare(_FOLDER)
+if _KEEP:
+    # Said to numba itself: it reads the environment when it is first imported, which may be before this.
+    numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
 
 
 def kernel(function: F) -> F:
     """Compile ``function`` with the project's options: GIL released, C-like errors, cached on disk where possible."""
-    compiled: F = cast(F, numba.njit(nogil=True, cache=_CACHE, error_model="numpy", boundscheck=False)(function))
+    compiled: F = cast(F, numba.njit(nogil=True, cache=_KEEP, error_model="numpy", boundscheck=False)(function))
     return compiled

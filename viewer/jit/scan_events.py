@@ -51,7 +51,9 @@ PHASE, TS_FORM, DUR_FORM = range(3)
 # Words of the counters.
 SLICES, MARKS, COLLECTIVES, POSITION, COUNTS = range(5)
 """Rows used in the three blocks, where the scan stands, and the first pair (count, first offset) of a reason."""
-EMPTY, NO_OBJECT, NO_PHASE, NO_TIME, ROUNDED_TIME, NEGATIVE, FAR_TIME, READ = range(8)
+# Typed, or the counting loop is compiled once for each of them.
+_REASONS: Any = [np.int64(k) for k in range(8)]
+EMPTY, NO_OBJECT, NO_PHASE, NO_TIME, ROUNDED_TIME, NEGATIVE, FAR_TIME, READ = _REASONS
 COUNTER_WORDS: Final = COUNTS + 16
 
 _FAR: Final = 1 << 62
