@@ -163,8 +163,8 @@ def _own_findings(trace: Trace, known: Sequence[Finding]) -> list[Finding]:
                 "ambiguous-correlation",
                 "warning",
                 found.ambiguous,
-                f"{found.ambiguous:,} GPU events carry a correlation id that several calls share, of several processes or "
-                "too many of one to tell apart: the file does not say whose they are, so they are linked to none.",
+                f"{found.ambiguous:,} GPU events carry a correlation id that several calls share, of several processes "
+                "or too many of one to tell apart: the file does not say whose they are, so they are linked to none.",
             )
         )
     if found.started_before_call:
