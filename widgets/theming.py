@@ -75,8 +75,11 @@ def set_tip(widget: QWidget, text: str) -> None:
 
 
 def set_shown(widget: QWidget, shown: bool) -> None:
-    """Show or hide a widget; one that is as it should be is not touched (each call costs a layout)."""
-    if widget.isHidden() == shown:
+    """Show or hide a widget; one that is as it should be is not touched (each call costs a layout).
+
+    A new widget counts as hidden until its layout shows it, so it is told in any case.
+    """
+    if widget.isHidden() == shown or not widget.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide):
         widget.setVisible(shown)
 
 

@@ -78,3 +78,9 @@ def test_controls_are_reused_and_an_open_how_stays_open_with_its_label(figures: 
 def test_values_have_accessible_names(figures: FigureList) -> None:
     assert figures.row(0)[1].accessibleName() == "duration: 5 ns"
     assert figures.row(0)[1].accessibleDescription() == "End − start."
+
+
+def test_rows_that_are_added_while_the_list_is_seen_hide_their_how_too(figures: FigureList, qtbot: QtBot) -> None:
+    figures.set_figures([Figure(f"figure {i}", str(i), f"How {i}.") for i in range(8)])
+    qtbot.waitUntil(lambda: figures.row(7)[0].isVisible())
+    assert [figures.row(i)[3].isVisible() for i in range(8)] == [False] * 8
