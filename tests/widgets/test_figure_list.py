@@ -82,5 +82,5 @@ def test_values_have_accessible_names(figures: FigureList) -> None:
 
 def test_rows_that_are_added_while_the_list_is_seen_hide_their_how_too(figures: FigureList, qtbot: QtBot) -> None:
     figures.set_figures([Figure(f"figure {i}", str(i), f"How {i}.") for i in range(8)])
-    qtbot.waitUntil(lambda: figures.row(7)[0].isVisible())
+    qtbot.waitUntil(figures.row(7)[0].isVisible)
     assert [figures.row(i)[3].isVisible() for i in range(8)] == [False] * 8
