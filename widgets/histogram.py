@@ -165,7 +165,7 @@ def _value_axis(pg: Any) -> Any:
             if not self.log:
                 return super().tickValues(low, high, size)
             first, last = math.floor(low), math.ceil(high)
-            marks = [1.0] if high - low > 3 else [1.0, 2.0, 5.0]
+            marks = [1.0] if high - low > 3 else [1.0, 3.0] if high - low > 1.2 else [1.0, 2.0, 5.0]
             values = [d + math.log10(m) for d in range(first, last + 1) for m in marks]
             return [(1.0, [v for v in values if low <= v <= high])]
 
@@ -173,6 +173,6 @@ def _value_axis(pg: Any) -> Any:
             if not self.log:
                 texts: list[str] = super().tickStrings(values, scale, spacing)
                 return texts
-            return [f"{10**v:.4g}" for v in values]
+            return [f"{10**v:,.0f}" if v >= 3 else f"{10**v:.4g}" for v in values]
 
     return ValueAxis

@@ -59,7 +59,9 @@ def test_a_wide_range_has_a_logarithmic_axis_with_plain_numbers(histogram: Histo
     assert histogram._marker.value() == pytest.approx(np.log10(40))
     axis = histogram._bottom
     assert axis.labelText == "duration (ms), logarithmic"
-    assert axis.tickStrings([0.0, 1.0, 3.0], 1.0, 1.0) == ["1", "10", "1000"]
+    assert axis.tickStrings([0.0, 1.0, 3.0, 4.0], 1.0, 1.0) == ["1", "10", "1,000", "10,000"]
+    counts = [len(axis.tickValues(0.0, decades, 1.0)[0][1]) for decades in (1.0, 2.5, 5.0)]
+    assert counts == [4, 6, 6]  # few enough to stand beside one another
 
 
 def test_without_a_marker_none_is_shown(histogram: Histogram, qtbot: QtBot) -> None:
