@@ -27,7 +27,7 @@ from viewer import __version__
 from viewer.app.actions import key_list
 from viewer.app.icons import application_icon
 
-TRACE_FILTER = "Traces (*.json *.json.gz *.gz);;All files (*)"
+TRACE_FILTER = "Traces (*.json *.json.gz *.gz *.hatchet);;All files (*)"
 
 TIMELINE_KEYS = (
     ("W, S or +, -", "Zoom at the pointer"),
