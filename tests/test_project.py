@@ -138,7 +138,7 @@ def test_readme_lists_the_commands_of_the_program() -> None:
 
 
 def test_readme_keys_are_those_of_the_window() -> None:
-    from viewer.app.actions import ACTIONS
+    from viewer.app.action_table import ACTIONS
     from viewer.app.dialogs import TIMELINE_KEYS
 
     there = {key for spec in ACTIONS for key in spec.keys}

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from viewer import __version__
-from viewer.app.actions import key_list
+from viewer.app.action_table import key_list
 from viewer.app.icons import application_icon
 
 TRACE_FILTER = "Traces (*.json *.json.gz *.gz *.hatchet);;All files (*)"

@@ -20,6 +20,7 @@ from viewer.app import dialogs
 from viewer.app.actions import Actions
 from viewer.app.docks import Docks
 from viewer.app.dropping import DropTarget
+from viewer.app.features.registry import FEATURES
 from viewer.app.icons import application_icon
 from viewer.app.logs import log_path
 from viewer.app.menus import Menus
@@ -104,6 +105,7 @@ class MainWindow(QMainWindow):
         self.notes = NoteEditor(lambda text: dialogs.ask_note(self, text), self)
         self.controller = JobController(make_opener, self)
         self.warm_up = WarmUp(self)
+        self.features = [make(self) for make in FEATURES]
         self.actions_ = Actions(self, self._handlers(), theme)
         self.menus = Menus(self, self.actions_, self.notes.stack, self.docks, self.settings)
         self.menus.recent_chosen.connect(self.open_recent)
@@ -144,6 +146,7 @@ class MainWindow(QMainWindow):
             "keys": lambda: dialogs.keys_dialog(self).open(),
             "log": lambda: self.say("info", f"The log is {log_path()}."),
             "about": lambda: dialogs.about_dialog(self, log_path()).open(),
+            **{name: run for feature in self.features for name, run in feature.handlers().items()},
         }
 
     def _quit(self) -> None:
@@ -195,6 +198,8 @@ class MainWindow(QMainWindow):
         timeline.note_moved.connect(self.notes.move)
         timeline.note_edited.connect(self.notes.ask_and_edit)
         timeline.note_removed.connect(self.notes.remove)
+        for feature in self.features:
+            feature.attach(workspace)
         if self._pending is not None:
             session, self._pending = self._pending, None
             self._snapshot(session)
@@ -257,6 +262,7 @@ class MainWindow(QMainWindow):
         self.messages.clear()
         self.workspace.show_session(Session(), same_job=False)
         self.stack.setCurrentWidget(self.start_page)
+        self._tell_job([])
         self._show_title()
         self._update_actions()
 
@@ -291,8 +297,13 @@ class MainWindow(QMainWindow):
             self.progress.set_expanded(False)
             self.workspace.timeline.setFocus()
             self._show_notes(self.notes.book)
+            self._tell_job(self._paths)
         self._show_title()
         self._update_actions()
+
+    def _tell_job(self, paths: list[Path]) -> None:
+        for feature in self.features:
+            feature.job_shown(paths)
 
     def _ended(self, ending: Ending) -> None:
         if self.workspace is None and (ending.session is not None or self._pending is not None):
@@ -363,6 +374,8 @@ class MainWindow(QMainWindow):
             part.set_theme(theme)
         self.actions_.recolor(theme)
         self.actions_[f"theme_{self._appearance.choice}"].setChecked(True)
+        for feature in self.features:
+            feature.set_theme(theme)
         if self.workspace is not None:
             self.workspace.set_theme(theme)
 
@@ -417,6 +430,8 @@ class MainWindow(QMainWindow):
         self.hide()
         self.warm_up.stop(0.0)
         self.controller.shutdown()
+        for feature in self.features:
+            feature.shutdown()
         if self.workspace is not None:
             self.workspace.shutdown()
         event.accept()

@@ -10,7 +10,8 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QProgressBar, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from viewer.app.actions import ACTIONS, Actions, key_list
+from viewer.app.action_table import ACTIONS, key_list
+from viewer.app.actions import Actions
 from viewer.app.dropping import dropped_paths
 from viewer.app.icons import application_icon, icon
 from viewer.app.message_bar import MAX_HEIGHT, MAX_SHOWN, Message, MessageBar

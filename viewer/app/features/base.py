@@ -1,0 +1,42 @@
+"""What every feature of the window offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+if TYPE_CHECKING:
+    from viewer.app.main_window import MainWindow
+    from viewer.app.workspace import Workspace
+    from viewer.base.theme import Theme
+
+
+class Feature(QObject):
+    """One feature of one window; every method does nothing unless a feature needs it.
+
+    Attributes:
+        window: the window it belongs to. Made first, filled with panels later.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self.window = window
+
+    def handlers(self) -> dict[str, Callable[[], None]]:
+        """What runs for which action of the table, by the action's id. Called once, while the window is built."""
+        return {}
+
+    def attach(self, workspace: Workspace) -> None:
+        """The panels are there: connect to them. Called once."""
+
+    def job_shown(self, paths: list[Path]) -> None:
+        """Another job is shown: [] for none."""
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours."""
+
+    def shutdown(self) -> None:
+        """The window closes: stop what runs, keep what must be kept."""

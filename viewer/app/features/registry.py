@@ -1,0 +1,9 @@
+"""All features of a window, in the order in which they are made."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from viewer.app.features.base import Feature
+
+FEATURES: Final[tuple[type[Feature], ...]] = ()
