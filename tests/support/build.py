@@ -146,6 +146,10 @@ def make_trace(*events: Event, rules: RuleTable | None = None, path: str = "trac
         group_ranks=unknown,
         seq=absent,
         comms_id=absent,
+        src=absent,
+        dst=absent,
+        first_rank=absent,
+        rank_stride=absent,
     )
     raw = RawTrace(strings=[], slices=slices, collectives=collectives)
     raw.strings.extend(strings)

@@ -68,9 +68,13 @@ COLLECTIVE_COLUMNS: Final = (
     "group_ranks",
     "seq",
     "comms_id",
+    "src",
+    "dst",
+    "first_rank",
+    "rank_stride",
 )
 """What :func:`read_collective` writes, in this order."""
-_TEXT_COLUMNS = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0, 0], np.uint8)
+_TEXT_COLUMNS = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.uint8)
 _KEYS = (
     b"Collective name",
     b"In msg nelems",
@@ -82,6 +86,10 @@ _KEYS = (
     b"Process Group Ranks",
     b"Seq",
     b"Comms Id",
+    b"Src Rank",
+    b"Dst Rank",
+    b"Global rank start",
+    b"Global rank stride",
 )
 KEY_TEXT: Final = np.frombuffer(b"".join(k.ljust(64, b"\0") for k in _KEYS), np.uint8).reshape(len(_KEYS), 64)
 KEY_SIZE: Final = np.array([len(k) for k in _KEYS], np.int64)

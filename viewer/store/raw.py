@@ -111,6 +111,10 @@ class RawCollectives:
     group_ranks: I32
     seq: I64
     comms_id: I64
+    src: I64
+    dst: I64
+    first_rank: I64
+    rank_stride: I64
 
 
 @dataclass(slots=True)

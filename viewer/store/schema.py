@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 """Raised with any change of a table, of meta.json or of what an importer makes of a file; older caches are rebuilt."""
 
 
@@ -125,5 +125,9 @@ COLLECTIVES = _table(
     ("group_ranks", _i32, "Process Group Ranks as written, index into strings, -1 when not given"),
     ("seq", _i64, "Seq, ABSENT when not given"),
     ("comms_id", _i64, "Comms Id, ABSENT when not given"),
+    ("src", _i64, "Src Rank of a receive, ABSENT when not given"),
+    ("dst", _i64, "Dst Rank of a send, ABSENT when not given"),
+    ("first_rank", _i64, "Global rank start, ABSENT when not given"),
+    ("rank_stride", _i64, "Global rank stride, ABSENT when not given"),
 )
 TABLES: Final = (SLICES, ROWS, LANES, STRINGS, MARKS, FLOWS, COUNTERS, COLLECTIVES)

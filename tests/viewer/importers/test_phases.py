@@ -157,6 +157,9 @@ def test_collective_metadata() -> None:
         "Process Group Name": "0",
         "Process Group Ranks": "[0, 1, ...]",
         "Seq": 7,
+        "Src Rank": 3,
+        "Global rank start": 8,
+        "Global rank stride": 2,
         "Other": {"Seq": 9},
     }
     raw = columns(json.dumps([kernel(), kernel(**args)]))[0].raw
@@ -166,7 +169,8 @@ def test_collective_metadata() -> None:
     assert texts == {"kind": "_allgather_base", "dtype": "BFloat16", "group": "0", "group_ranks": "[0, 1, ...]"}
     assert c.group_desc.tolist() == [-1]
     assert (c.slice[0], c.in_elems[0], c.out_elems[0], c.group_size[0], c.seq[0]) == (1, 1024, 8192, 8, 7)
-    assert c.comms_id.tolist() == [ABSENT]
+    assert c.comms_id.tolist() == c.dst.tolist() == [ABSENT]
+    assert (c.src[0], c.first_rank[0], c.rank_stride[0]) == (3, 8, 2)
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_stream_that_is_written_as_text() -> None:
 def test_collective_metadata_beats_the_name() -> None:
     collectives = RawCollectives(
         i64(0, 2), i32(A, A), *(i64(ABSENT, ABSENT) for _ in range(2)), i32(-1, -1), i64(ABSENT, ABSENT),
-        i32(-1, -1), i32(-1, -1), i32(-1, -1), i64(ABSENT, ABSENT), i64(ABSENT, ABSENT),
+        i32(-1, -1), i32(-1, -1), i32(-1, -1), *(i64(ABSENT, ABSENT) for _ in range(6)),
     )  # fmt: skip
     raw = RawTrace(
         list(STRINGS),
