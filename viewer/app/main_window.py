@@ -35,6 +35,7 @@ from viewer.app.progress_view import ProgressView
 from viewer.app.settings import SettingsFile, pack_bytes, unpack_bytes
 from viewer.app.start_page import StartPage, job_title
 from viewer.app.status import Status
+from viewer.app.undo import UndoStack
 from viewer.app.warm_up import WarmUp
 from viewer.base.theme import Theme
 
@@ -102,12 +103,13 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(centre)
         self.docks = Docks(self)
         self.drops = DropTarget(theme, self, lambda: self.has_job)
-        self.notes = NoteEditor(lambda text: dialogs.ask_note(self, text), self)
+        self.undo = UndoStack(self)
+        self.notes = NoteEditor(lambda text: dialogs.ask_note(self, text), self, self.undo)
         self.controller = JobController(make_opener, self)
         self.warm_up = WarmUp(self)
         self.features = [make(self) for make in FEATURES]
         self.actions_ = Actions(self, self._handlers(), theme)
-        self.menus = Menus(self, self.actions_, self.notes.stack, self.docks, self.settings)
+        self.menus = Menus(self, self.actions_, self.undo.stack, self.docks, self.settings)
         self.menus.recent_chosen.connect(self.open_recent)
         self.actions_[f"theme_{appearance.choice}"].setChecked(True)
         self.status = Status(self.statusBar())

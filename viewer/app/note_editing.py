@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from viewer.app.undo import UndoStack
 from viewer.base.errors import UsageError
 from viewer.views.notes import NoteBook
 
-_MOVE_ID: Final = 1
-UNDO_LIMIT: Final = 500
-
 
 class NoteEditor(QObject):
-    """The note book of the open job and its undo stack.
+    """The note book of the open job.
 
     ``ask`` lets the user write a text, given the one there is; None when the user gives none.
 
@@ -28,11 +24,12 @@ class NoteEditor(QObject):
     changed = Signal(object)
     refused = Signal(str)
 
-    def __init__(self, ask: Callable[[str], str | None], parent: QObject | None = None) -> None:
+    def __init__(
+        self, ask: Callable[[str], str | None], parent: QObject | None = None, undo: UndoStack | None = None
+    ) -> None:
         super().__init__(parent)
         self._ask = ask
-        self.stack = QUndoStack(self)
-        self.stack.setUndoLimit(UNDO_LIMIT)
+        self.undo = undo or UndoStack(self)
         self._book = NoteBook()
         self._job: tuple[str, ...] = ()
         self._kept: dict[tuple[str, ...], NoteBook] = {}
@@ -49,7 +46,7 @@ class NoteEditor(QObject):
         if len(self._book):
             self._kept[self._job] = self._book
         self._job = job
-        self.stack.clear()
+        self.undo.clear()
         self._set(self._kept.pop(job, NoteBook()))
 
     def ask_and_add(self, time_ns: int, lane: str) -> None:
@@ -87,36 +84,10 @@ class NoteEditor(QObject):
         except UsageError as error:
             self.refused.emit(str(error))
             return
-        self.stack.push(_Change(self, text, self._book, after, moved))
+        merge = None if moved is None else ("note", moved)
+        self.undo.push(text, self._book, after, self._set, merge)
 
     def _set(self, book: NoteBook) -> None:
         if book is not self._book:
             self._book = book
             self.changed.emit(book)
-
-
-class _Change(QUndoCommand):
-    """From one book to the next."""
-
-    def __init__(self, editor: NoteEditor, text: str, before: NoteBook, after: NoteBook, moved: int | None) -> None:
-        super().__init__(text)
-        self._editor, self._before, self._after, self._moved = editor, before, after, moved
-
-    def id(self) -> int:
-        """Only moves merge."""
-        return _MOVE_ID if self._moved is not None else -1
-
-    def mergeWith(self, other: QUndoCommand) -> bool:
-        """Join a further move of the same note."""
-        if not isinstance(other, _Change) or other._moved != self._moved:
-            return False
-        self._after = other._after
-        return True
-
-    def redo(self) -> None:
-        """Do it (again)."""
-        self._editor._set(self._after)
-
-    def undo(self) -> None:
-        """Go back."""
-        self._editor._set(self._before)

@@ -341,7 +341,7 @@ def test_notes_are_added_and_undone(
     workspace.timeline.note_removed.emit(note.id)
     assert len(window.notes.book) == 0
     for _ in range(3):
-        window.notes.stack.undo()
+        window.undo.stack.undo()
     assert len(window.notes.book) == 0
     assert workspace.timeline._notes == ()
 

@@ -34,12 +34,12 @@ def test_every_change_can_be_undone(editor: NoteEditor) -> None:
         assert [(n.text, n.dx) for n in editor.book] == after
         states.append(after)
     for state in reversed(states[:-1]):
-        editor.stack.undo()
+        editor.undo.stack.undo()
         assert [(n.text, n.dx) for n in editor.book] == state
-    editor.stack.undo()
+    editor.undo.stack.undo()
     assert len(editor.book) == 0
     for _ in range(4):
-        editor.stack.redo()
+        editor.undo.stack.redo()
     assert [(n.text, n.dx) for n in editor.book] == states[-1]
 
 
@@ -50,9 +50,9 @@ def test_moves_in_a_row_undo_as_one(editor: NoteEditor) -> None:
     editor.move(first.id, 1, 1)
     editor.move(first.id, 2, 2)
     editor.move(second.id, 3, 3)
-    editor.stack.undo()
+    editor.undo.stack.undo()
     assert editor.book.get(second.id) == second
-    editor.stack.undo()
+    editor.undo.stack.undo()
     assert editor.book.get(first.id) == first
 
 
@@ -73,13 +73,13 @@ def test_a_refusal_is_a_sentence_and_no_step(qtbot: QtBot, editor: NoteEditor) -
     with qtbot.waitSignal(editor.refused) as refused:
         editor.add(5, "", "x" * 5000)
     assert "characters" in refused.args[0]
-    assert not editor.stack.canUndo()
+    assert not editor.undo.stack.canUndo()
 
 
 def test_an_edit_without_change_is_no_step(editor: NoteEditor) -> None:
     editor.add(5, "", "same")
     editor.edit(next(iter(editor.book)).id, "same")
-    assert editor.stack.count() == 1
+    assert editor.undo.stack.count() == 1
 
 
 def test_notes_of_a_job_come_back_with_it(editor: NoteEditor) -> None:
@@ -87,7 +87,7 @@ def test_notes_of_a_job_come_back_with_it(editor: NoteEditor) -> None:
     editor.add(5, "", "of a")
     editor.use_job(("/b",))
     assert texts(editor) == []
-    assert not editor.stack.canUndo()
+    assert not editor.undo.stack.canUndo()
     editor.use_job(("/a",))
     assert texts(editor) == ["of a"]
 
