@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.base.frames import PlacedRow, Placement
 from viewer.base.theme import Theme
 from widgets.painted import PaintedWidget
-from widgets.theming import safe_tip
+from widgets.theming import color, safe_tip
 
 _EDGE_PX: Final = 5
 _INDENT: Final = 22.0
@@ -37,6 +37,7 @@ class LaneHeaders(PaintedWidget):
     Signals:
         group_toggled(int id): fold or unfold a group.
         group_clicked(int id): its title was clicked.
+        row_picked(PlacedRow): clicked with Ctrl: choose it beside others. row_extended(PlacedRow): clicked with Shift.
         lane_toggled(str key): make a deep lane tall, or small again; show or fold the lanes that a row stands for.
         scrolled(float px): the wheel turned here.
         width_dragged(int px): the right border was dragged.
@@ -44,6 +45,8 @@ class LaneHeaders(PaintedWidget):
 
     group_toggled = Signal(int)
     group_clicked = Signal(int)
+    row_picked = Signal(object)
+    row_extended = Signal(object)
     lane_toggled = Signal(str)
     scrolled = Signal(float)
     width_dragged = Signal(int)
@@ -63,6 +66,7 @@ class LaneHeaders(PaintedWidget):
         self._tall: frozenset[str] = frozenset()
         self._folds: dict[str, bool] = {}
         self._selected: int | None = None
+        self._chosen: frozenset[str] = frozenset()
         self._top = 0
         self._hover: PlacedRow | None = None
         self._resizing = False
@@ -97,10 +101,10 @@ class LaneHeaders(PaintedWidget):
             self._top = top
             self.update()
 
-    def set_selected_group(self, group: int | None) -> None:
-        """Mark a group."""
-        if group != self._selected:
-            self._selected = group
+    def set_selected(self, group: int | None, lanes: frozenset[str]) -> None:
+        """Mark a group, and chosen lanes by their keys."""
+        if (group, lanes) != (self._selected, self._chosen):
+            self._selected, self._chosen = group, lanes
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -179,6 +183,9 @@ class LaneHeaders(PaintedWidget):
         lane, theme = row.lane, self._theme
         assert lane is not None
         painter.fillRect(box, QColor(theme["alternate" if odd else "base"]))
+        if lane.key in self._chosen:
+            painter.fillRect(box, color(theme, "selection_fill"))
+            painter.fillRect(QRectF(0, box.top(), 3, box.height()), color(theme, "accent"))
         hovered = self._hover is not None and self._hover.lane is not None and self._hover.lane.key == lane.key
         right = box.right() - 8
         # The label stays in sight while any of a tall lane is.
@@ -228,6 +235,10 @@ class LaneHeaders(PaintedWidget):
             return
         row = self._row_at(at.y())
         if row is None:
+            return
+        if event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier):
+            extend = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            (self.row_extended if extend else self.row_picked).emit(row)
             return
         if row.lane is None:
             if at.x() < _INDENT:

@@ -53,12 +53,16 @@ class GroupRef:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The one selection of the window: at most one of slice and gap, plus an optional range and rank group."""
+    """The one selection of the window: at most one of slice and gap, plus an optional range, rank group and lanes.
+
+    ``lanes`` are keys of lanes (``LaneRow.key``) chosen beside each other; they stay valid while files are added.
+    """
 
     slice: SliceRef | None = None
     gap: GapRef | None = None
     range: TimeRange | None = None
     group: int | None = None
+    lanes: frozenset[str] = frozenset()
 
 
 EMPTY = Selection()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, Signal
 
 from viewer.base.frames import Jump
@@ -94,20 +96,16 @@ class JobContext(QObject):
             self.window_changed.emit(window)
 
     def jump(self, target: Jump) -> None:
-        """Select what a row points at and bring it into view."""
-        group = self._selection.group
+        """Select what a row points at and bring it into view; a range and chosen lanes stay where they can."""
+        now = replace(self._selection, slice=None, gap=None)
         if isinstance(target, SliceRef):
-            self.select(
-                Selection(slice=target, range=self._selection.range, group=self._session.group_of(target.input).id)
-            )
+            self.select(replace(now, slice=target, group=self._session.group_of(target.input).id))
         elif isinstance(target, GapRef):
-            self.select(
-                Selection(gap=target, range=self._selection.range, group=self._session.group_of(target.input).id)
-            )
+            self.select(replace(now, gap=target, group=self._session.group_of(target.input).id))
         elif isinstance(target, TimeRange):
-            self.select(Selection(range=target, group=group))
+            self.select(replace(now, range=target))
         elif isinstance(target, GroupRef):
-            self.select(Selection(range=self._selection.range, group=target.group))
+            self.select(replace(now, group=target.group, lanes=frozenset()))
         else:
             return
         self.reveal_requested.emit(target)

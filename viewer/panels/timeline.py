@@ -132,6 +132,8 @@ class TimelinePanel(QWidget):
         self.headers.group_toggled.connect(self.toggle_group)
         self.headers.group_clicked.connect(self._pointer.select_group)
         self.headers.lane_toggled.connect(self._lanes.toggle_lane)
+        self.headers.row_picked.connect(self._pointer.picker.toggle)
+        self.headers.row_extended.connect(self._pointer.picker.extend)
         self.headers.scrolled.connect(self.scroll_by)
         self.headers.width_dragged.connect(self._set_header_width)
         self.minimap.moved.connect(self._centre_on)
@@ -287,7 +289,7 @@ class TimelinePanel(QWidget):
         self._pointer.update_hit()
 
     def _selection_changed(self, selection: Selection) -> None:
-        self.headers.set_selected_group(selection.group)
+        self.headers.set_selected(selection.group, selection.lanes)
         self._lanes.select(selection)
 
     def _marked(self) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent
 
 from viewer.base.frames import Hit
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.panels.context import JobContext
+from viewer.panels.lane_picker import LanePicker
 from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_overlay import describe, selected_range
 from viewer.views import viewport
@@ -44,6 +46,7 @@ class TimelinePointer(QObject):
         self._on_screen: QPointF | None = None
         self.hit: Hit | None = None
         self.dragging: TimeRange | None = None
+        self.picker = LanePicker(context, lambda: lanes.placement)
 
     def forget(self) -> None:
         """What was under the pointer is there no more."""
@@ -82,13 +85,16 @@ class TimelinePointer(QObject):
         if hit is None:
             self._context.select(EMPTY)
             return
-        group, span = hit.row.group.id, self._context.selection.range
+        if QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.picker.toggle(hit.row)
+            return
+        group, now = hit.row.group.id, replace(self._context.selection, slice=None, gap=None)
         if hit.row.lane is not None and hit.row.lane.key in self._lanes.folds:
             self._lanes.toggle_lane(hit.row.lane.key)
         elif hit.slice is not None:
-            self._context.select(Selection(slice=hit.slice, range=span, group=group))
+            self._context.select(replace(now, slice=hit.slice, group=group))
         elif hit.gap is not None:
-            self._context.select(Selection(gap=hit.gap, range=span, group=group))
+            self._context.select(replace(now, gap=hit.gap, group=group))
         else:
             self._context.select(Selection(group=group))
 
@@ -116,7 +122,7 @@ class TimelinePointer(QObject):
         span = TimeRange(a, max(b, a + 1))
         if done:
             self.dragging = None
-            self._context.select(Selection(range=span, group=self._context.selection.group))
+            self._context.select(replace(self._context.selection, slice=None, gap=None, range=span))
         else:
             self.dragging = span
         self.moved.emit()
