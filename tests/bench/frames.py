@@ -219,7 +219,7 @@ ON_THE_DESK: Final[tuple[Callable[[Desk], Iterator[Figure]], ...]] = (click_to_b
 """Measured on the job of 10M slices after the frames: add a function of the Desk here."""
 
 APART: Final[tuple[str, ...]] = ("tests.bench.start",)
-"""Modules with ``figures(folder: Path) -> Iterator[Figure]`` that need no desk; those that are not there are left out."""
+"""Modules with ``figures(folder: Path) -> Iterator[Figure]`` that need no desk; left out where they do not exist."""
 
 
 def _free_bytes() -> int:
