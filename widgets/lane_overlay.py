@@ -60,6 +60,8 @@ class Overlay:
     notes: list[NotePin] = field(default_factory=list)
     cursor_x: float | None = None
     tip: Tip | None = None
+    zoom: QRectF | None = None
+    """The rectangle that is being dragged to zoom to."""
 
 
 def color(theme: Theme, token: str, alpha: int = 255) -> QColor:
@@ -100,6 +102,10 @@ def paint_overlay(
         _paint_selected(painter, overlay.selected, theme)
     for note in overlay.notes:
         _paint_note(painter, note, theme, font, area, active=note.id == active_note)
+    if overlay.zoom is not None:
+        painter.setPen(QPen(color(theme, "accent"), 1, Qt.PenStyle.DashLine))
+        painter.setBrush(color(theme, "accent", 40))
+        painter.drawRect(overlay.zoom.adjusted(0.5, 0.5, -0.5, -0.5))
     if overlay.tip is not None:
         _paint_tip(painter, overlay.tip, theme, font, area)
 

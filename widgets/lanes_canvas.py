@@ -5,21 +5,24 @@ It draws what its source hands over and interprets nothing: a click is a point, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QEnterEvent,
     QFont,
     QImage,
     QKeyEvent,
     QMouseEvent,
+    QNativeGestureEvent,
     QPainter,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidget
 
 from viewer.base.frames import LaneFrame
 from viewer.base.theme import Theme
@@ -40,10 +43,14 @@ class LanesCanvas(PaintedWidget):
 
     Signals:
         zoomed(float steps, float x): notches of the wheel with Ctrl; positive zooms in.
+        pinched(float factor, float x): two fingers moved apart (> 1) or together.
         panned(float px): the view moves by so many px; positive shows later times.
         scrolled(float px): the content moves up by so many px.
         clicked(QPointF), double_clicked(QPointF): with the left button.
         range_dragged(float x0, float x1, bool done): a drag with the left button, x0 <= x1.
+        rect_dragged(object, bool done): QRectF of a drag with Alt or the right button; None when it was given up.
+        menu_requested(object): QPointF of a right click.
+        travelled(int): the mouse's back (-1) or forward (1) button.
         pointed(object): QPointF under the mouse, None when it left.
         note_moved(int id, float dx, float dy): new offset of a note's box from its anchor.
         note_edited(int id), note_removed(int id)
@@ -55,6 +62,10 @@ class LanesCanvas(PaintedWidget):
     clicked = Signal(QPointF)
     double_clicked = Signal(QPointF)
     range_dragged = Signal(float, float, bool)
+    rect_dragged = Signal(object, bool)
+    menu_requested = Signal(object)
+    travelled = Signal(int)
+    pinched = Signal(float, float)
     pointed = Signal(object)
     note_moved = Signal(int, float, float)
     note_edited = Signal(int)
@@ -68,13 +79,15 @@ class LanesCanvas(PaintedWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.grabGesture(Qt.GestureType.PinchGesture)
         self.setMinimumSize(120, 60)
         self._source: Source | None = None
         self._notes: list[NotePin] = []
         self._active_note: int | None = None
         self._press: QPointF | None = None
         self._last = QPointF()
-        self._doing = ""  # "", "press", "range", "pan", "note"
+        self._doing = ""  # "", "press", "range", "pan", "note", "alt", "menu", "rect"
+        self._turned = 0.0  # part of a px that the wheel turned and nothing moved yet
         self._note_grip = QPointF()
         self._note_offset: QPointF | None = None
         self.set_theme(theme)
@@ -169,22 +182,35 @@ class LanesCanvas(PaintedWidget):
         dx = float(pixels.x()) if not pixels.isNull() else angle.x() / _NOTCH * 60
         dy = float(pixels.y()) if not pixels.isNull() else angle.y() / _NOTCH * 60
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.zoomed.emit((angle.y() or angle.x()) / _NOTCH, event.position().x())
+            turned = (angle.y() or angle.x()) / _NOTCH or (dy or dx) / 60
+            self.zoomed.emit(turned, event.position().x())
         elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.panned.emit(-2 * (dy or dx))
         else:
             if dx:
                 self.panned.emit(-dx)
-            if dy:
-                self.scrolled.emit(-dy)
+            self._turned -= dy  # fine wheels give less than a px at a time
+            whole = int(self._turned)
+            self._turned -= whole
+            if whole:
+                self.scrolled.emit(float(whole))
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Begin a click, a drag, a pan, or the move of a note."""
         at = event.position()
-        self._press = self._last = at
         button, shift = event.button(), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        if button == Qt.MouseButton.MiddleButton or (button == Qt.MouseButton.LeftButton and shift):
+        if button in (Qt.MouseButton.BackButton, Qt.MouseButton.ForwardButton):
+            self.travelled.emit(-1 if button == Qt.MouseButton.BackButton else 1)
+            return
+        if self._doing:
+            return  # a second button while the first one drags
+        self._press = self._last = at
+        if button == Qt.MouseButton.RightButton:
+            self._doing = "menu"
+        elif button == Qt.MouseButton.LeftButton and event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            self._doing = "alt"
+        elif button == Qt.MouseButton.MiddleButton or (button == Qt.MouseButton.LeftButton and shift):
             self._doing = "pan"
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         elif button == Qt.MouseButton.LeftButton:
@@ -216,6 +242,11 @@ class LanesCanvas(PaintedWidget):
             assert self._press is not None
             self._doing = "range"
             self.range_dragged.emit(min(self._press.x(), at.x()), max(self._press.x(), at.x()), False)
+        elif self._doing == "rect" or (self._doing in ("alt", "menu") and self._far(at)):
+            assert self._press is not None
+            self._doing = "rect"
+            self.setCursor(Qt.CursorShape.CrossCursor)
+            self.rect_dragged.emit(self._rect_to(at), False)
         if self._doing in ("", "range"):
             over_note = self._doing == "" and self._note_at(at) is not None
             self.setCursor(Qt.CursorShape.OpenHandCursor if over_note else Qt.CursorShape.ArrowCursor)
@@ -225,6 +256,8 @@ class LanesCanvas(PaintedWidget):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """End it."""
         at = event.position()
+        if event.buttons() & (Qt.MouseButton.LeftButton | Qt.MouseButton.MiddleButton | Qt.MouseButton.RightButton):
+            return  # another button is still down
         doing, self._doing = self._doing, ""
         if doing == "pan":
             self.unsetCursor()
@@ -233,9 +266,42 @@ class LanesCanvas(PaintedWidget):
             self.note_moved.emit(self._active_note, offset.x(), offset.y())
         elif doing == "range" and self._press is not None:
             self.range_dragged.emit(min(self._press.x(), at.x()), max(self._press.x(), at.x()), True)
-        elif doing == "press":
+        elif doing in ("press", "alt"):
             self.clicked.emit(at)
+        elif doing == "rect" and self._press is not None:
+            self.unsetCursor()
+            self.rect_dragged.emit(self._rect_to(at), True)
+        elif doing == "menu":
+            self.menu_requested.emit(at)
         self._press = None
+
+    def cancel_drag(self) -> bool:
+        """Give up what is being dragged; whether there was anything."""
+        doing, self._doing = self._doing, ""
+        self._note_offset = None
+        self.unsetCursor()
+        if doing == "rect":
+            self.rect_dragged.emit(None, False)
+        return doing not in ("", "press", "menu", "alt")
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """The mouse asks when its button goes up: until then it may become a drag. The keyboard is for the panel."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            event.ignore()
+
+    def event(self, event: QEvent) -> bool:
+        """Two fingers zoom: on a touchpad, or on the screen."""
+        if isinstance(event, QNativeGestureEvent) and event.gestureType() == Qt.NativeGestureType.ZoomNativeGesture:
+            self.pinched.emit(math.exp(event.value()), event.position().x())
+            return True
+        if isinstance(event, QGestureEvent):
+            pinch = event.gesture(Qt.GestureType.PinchGesture)
+            if isinstance(pinch, QPinchGesture):
+                centre = self.mapFromGlobal(pinch.hotSpot() if pinch.hasHotSpot() else pinch.centerPoint())
+                self.pinched.emit(pinch.scaleFactor(), centre.x())
+                event.accept(pinch)
+                return True
+        return super().event(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Edit a note, or report the place."""
@@ -262,6 +328,10 @@ class LanesCanvas(PaintedWidget):
             self._make_fonts()
             self.update()
         super().changeEvent(event)
+
+    def _rect_to(self, at: QPointF) -> QRectF:
+        assert self._press is not None
+        return QRectF(self._press, at).normalized().intersected(QRectF(self.rect()))
 
     def _far(self, at: QPointF) -> bool:
         assert self._press is not None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from PySide6.QtGui import QKeySequence
-
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
@@ -21,6 +19,7 @@ class ActionSpec:
         choice_of: name of an exclusive group; such an action is checkable.
         separated: a separator goes before it.
         timeline_key: shown, but handled by the timeline itself while it has the focus.
+        also: a further key that the timeline handles; the list of keys names it.
     """
 
     id: str
@@ -33,6 +32,7 @@ class ActionSpec:
     choice_of: str = ""
     separated: bool = False
     timeline_key: str = ""
+    also: str = ""
 
 
 ACTIONS: Final = (
@@ -86,25 +86,17 @@ ACTIONS: Final = (
     ActionSpec("theme_light", "&View/&Theme", "&Light", choice_of="theme"),
     ActionSpec("theme_dark", "&View/&Theme", "&Dark", choice_of="theme"),
     ActionSpec("reset_layout", "&View", "&Reset Panels", (), "", "Put all panels where they were at first"),
-    ActionSpec("next_run", "&Go", "&Next Run", ("]",), "next", "The next run of the selected name", "slice"),
-    ActionSpec("previous_run", "&Go", "&Previous Run", ("[",), "previous", "The run before it", "slice"),
+    ActionSpec("back", "&Go", "&Back", ("Alt+Left",), "back", "The view before this one", "job", also="Backspace"),
+    ActionSpec("forward", "&Go", "&Forward", ("Alt+Right",), "forward", "The view that Back left", "job"),
+    ActionSpec(
+        "next_run", "&Go", "&Next Run", ("N",), "next", "The next run of the selected name", "slice", separated=True
+    ),
+    ActionSpec("previous_run", "&Go", "&Previous Run", ("Shift+N",), "previous", "The run before it", "slice"),
     ActionSpec(
         "slowest_run", "&Go", "&Slowest Run", ("\\",), "slowest", "The longest run of the selected name", "slice"
     ),
-    ActionSpec("keys", "&Help", "&Keys", ("F1",)),
+    ActionSpec("keys", "&Help", "&Keys", ("?", "F1"), "", "All keys and mouse gestures"),
     ActionSpec("log", "&Help", "Where the &Log Is"),
     ActionSpec("about", "&Help", "&About Rankscope"),
 )
 """In order of the menus."""
-
-
-def key_list() -> list[tuple[str, str]]:
-    """(keys, what they do) of every action that has keys, for the help."""
-    return [
-        (
-            ", ".join(QKeySequence(k).toString(QKeySequence.SequenceFormat.NativeText) for k in spec.keys),
-            spec.text.replace("&", "").rstrip("…"),
-        )
-        for spec in ACTIONS
-        if spec.keys
-    ]

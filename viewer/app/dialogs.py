@@ -10,9 +10,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, qVersion
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QFileDialog,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -24,24 +22,9 @@ from PySide6.QtWidgets import (
 )
 
 from viewer import __version__
-from viewer.app.action_table import key_list
 from viewer.app.icons import application_icon
 
 TRACE_FILTER = "Traces (*.json *.json.gz *.gz *.hatchet);;All files (*)"
-
-TIMELINE_KEYS = (
-    ("W, S or +, -", "Zoom at the pointer"),
-    ("Ctrl+wheel", "Zoom at the pointer"),
-    ("A, D or Left, Right", "Move"),
-    ("Shift+wheel, Shift+drag, middle drag", "Move"),
-    ("Wheel, Up, Down", "Scroll the lanes"),
-    ("Drag", "Select a range"),
-    ("Double click", "Select and zoom to it"),
-    ("F", "Zoom to the selection, and back"),
-    ("0, Home", "Show the whole job"),
-    ("M", "Note at the pointer"),
-    ("Esc", "Select nothing"),
-)
 
 
 def ask_files(parent: QWidget, folder: str) -> list[Path]:
@@ -113,29 +96,6 @@ class NoteDialog(QDialog):
                 self._ok.click()
                 return True
         return super().eventFilter(watched, event)
-
-
-def keys_dialog(parent: QWidget) -> QDialog:
-    """The list of keys."""
-    dialog = QDialog(parent)
-    dialog.setWindowTitle("Keys")
-    grid = QGridLayout()
-    grid.setHorizontalSpacing(28)
-    grid.setVerticalSpacing(4)
-    for column, (title, keys) in enumerate((("Timeline", list(TIMELINE_KEYS)), ("Menus", key_list()))):
-        head = QLabel(f"<b>{title}</b>")
-        grid.addWidget(head, 0, column * 2, 1, 2)
-        for row, (key, what) in enumerate(keys, 1):
-            for offset, text in ((0, key), (1, what)):
-                label = QLabel(text)
-                label.setTextFormat(Qt.TextFormat.PlainText)
-                grid.addWidget(label, row, column * 2 + offset)
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-    buttons.rejected.connect(dialog.reject)
-    layout = QVBoxLayout(dialog)
-    layout.addLayout(grid)
-    layout.addWidget(buttons)
-    return dialog
 
 
 def about_dialog(parent: QWidget, log: Path) -> QMessageBox:

@@ -22,6 +22,7 @@ from viewer.app.docks import Docks
 from viewer.app.dropping import DropTarget
 from viewer.app.features.registry import FEATURES
 from viewer.app.icons import application_icon
+from viewer.app.keys_dialog import KeysDialog
 from viewer.app.logs import log_path
 from viewer.app.menus import Menus
 from viewer.app.message_bar import Message, MessageBar
@@ -145,7 +146,7 @@ class MainWindow(QMainWindow):
             "next_run": self._on_job(lambda w: w.go_to_run("next")),
             "previous_run": self._on_job(lambda w: w.go_to_run("previous")),
             "slowest_run": self._on_job(lambda w: w.go_to_run("slowest")),
-            "keys": lambda: dialogs.keys_dialog(self).open(),
+            "keys": lambda: KeysDialog(self).open(),
             "log": lambda: self.say("info", f"The log is {log_path()}."),
             "about": lambda: dialogs.about_dialog(self, log_path()).open(),
             **{name: run for feature in self.features for name, run in feature.handlers().items()},

@@ -15,6 +15,7 @@ from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
 from viewer.panels.timeline_lanes import TimelineLanes
+from viewer.panels.timeline_navigation import TimelineNavigation
 from viewer.panels.timeline_overlay import View, build_overlay, describe, selected_range
 from viewer.panels.timeline_pointer import TimelinePointer
 from viewer.store.session import Session
@@ -30,9 +31,7 @@ from widgets.minimap import HEIGHT as MINIMAP_HEIGHT
 from widgets.minimap import Minimap
 from widgets.ruler import Ruler
 
-_KEY_ZOOM: Final = 1.35
 _NOTCH_ZOOM: Final = 1.25
-_KEY_PAN: Final = 0.12
 _SCROLL_STEP: Final = 48
 _NO_PLACEMENT: Final = Placement((), 0)
 
@@ -68,6 +67,7 @@ class TimelinePanel(QWidget):
         self._overview_key: tuple[Any, ...] | None = None
         self._build(context.theme)
         self._pointer = TimelinePointer(self, context, self._lanes)
+        self.navigation = TimelineNavigation(self, context)
         self._connect()
         self.set_theme(context.theme)
         if context.session.inputs:
@@ -423,6 +423,7 @@ class TimelinePanel(QWidget):
             selection = Selection(range=self._pointer.dragging)
         view = View(self._lanes.painter, window, width, top, height)
         overlay = build_overlay(view, selection, self._lanes.arrows, self._notes)
+        overlay.zoom = self.navigation.zooming
         if self._pointer.cursor is not None:
             overlay.cursor_x = self._pointer.cursor.x()
             title, lines, paint = describe(self._lanes.session, self._pointer.hit, self.origin_ns)

@@ -21,9 +21,8 @@ from viewer.views.lane_hit import time_at
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
 
-_KEY_ZOOM: Final = 1.35
-_KEY_PAN: Final = 0.12
-_SCROLL_STEP: Final = 48
+_PAGE: Final = 0.9
+"""Share of the canvas that Page Up and Page Down scroll."""
 
 
 class TimelinePointer(QObject):
@@ -143,31 +142,29 @@ class TimelinePointer(QObject):
         return True
 
     def _keys(self) -> dict[Qt.Key, Callable[[], None]]:
-        key, step = Qt.Key, self._panel.canvas.width() * _KEY_PAN
+        """Keys beyond those that glide (see ``TimelineMotion``)."""
+        key, panel = Qt.Key, self._panel
+        page = panel.canvas.height() * _PAGE
         return {
-            key.Key_W: lambda: self._panel.zoom(_KEY_ZOOM),
-            key.Key_S: lambda: self._panel.zoom(1 / _KEY_ZOOM),
-            key.Key_Plus: lambda: self._panel.zoom(_KEY_ZOOM),
-            key.Key_Equal: lambda: self._panel.zoom(_KEY_ZOOM),
-            key.Key_Minus: lambda: self._panel.zoom(1 / _KEY_ZOOM),
-            key.Key_A: lambda: self._panel.pan(-step),
-            key.Key_D: lambda: self._panel.pan(step),
-            key.Key_Left: lambda: self._panel.pan(-step),
-            key.Key_Right: lambda: self._panel.pan(step),
-            key.Key_Up: lambda: self._panel.scroll_by(-_SCROLL_STEP),
-            key.Key_Down: lambda: self._panel.scroll_by(_SCROLL_STEP),
-            key.Key_PageUp: lambda: self._panel.scroll_by(-self._panel.canvas.height() * 0.9),
-            key.Key_PageDown: lambda: self._panel.scroll_by(self._panel.canvas.height() * 0.9),
-            key.Key_F: self._panel.focus_selection,
-            key.Key_0: self._panel.fit,
-            key.Key_Home: self._panel.fit,
+            key.Key_PageUp: lambda: panel.scroll_by(-page),
+            key.Key_PageDown: lambda: panel.scroll_by(page),
+            key.Key_Home: lambda: panel.navigation.go_to_edge(end=False),
+            key.Key_End: lambda: panel.navigation.go_to_edge(end=True),
+            key.Key_Backspace: lambda: panel.navigation.travel(-1),
+            key.Key_F: panel.focus_selection,
+            key.Key_0: panel.fit,
             key.Key_Escape: self._escape,
             key.Key_M: self._ask_note,
         }
 
     def _escape(self) -> None:
-        self.dragging = None
-        self._context.select(EMPTY)
+        """Give up what is being dragged, else select nothing."""
+        dragged = self._panel.canvas.cancel_drag()
+        if self.dragging is not None:
+            self.dragging = None
+            self.moved.emit()
+        elif not dragged:
+            self._context.select(EMPTY)
 
     def _ask_note(self) -> None:
         """A note at the cursor, else at the selection, else in the middle."""

@@ -57,8 +57,18 @@ def zoomed(window: TimeRange, factor: float, x: float, width: int, extent: TimeR
 def panned(window: TimeRange, px: float, width: int, extent: TimeRange) -> TimeRange:
     """Move the view by so many px; positive shows later times. Moves at least 1 ns."""
     exact = px * window.length_ns / max(width, 1)
-    step = round(exact) or (1 if exact > 0 else -1 if exact < 0 else 0)
-    return shifted_inside(TimeRange(window.start_ns + step, window.end_ns + step), fitted(extent))
+    return moved(window, round(exact) or (1 if exact > 0 else -1 if exact < 0 else 0), extent)
+
+
+def moved(window: TimeRange, ns: int, extent: TimeRange) -> TimeRange:
+    """The window so many ns later (negative: earlier), as far as the job reaches."""
+    return shifted_inside(TimeRange(window.start_ns + ns, window.end_ns + ns), fitted(extent))
+
+
+def centred(at_ns: int, length_ns: int, extent: TimeRange) -> TimeRange:
+    """A window of that length around an instant, as far as the job reaches."""
+    start = at_ns - length_ns // 2
+    return clamped(TimeRange(start, start + length_ns), extent)
 
 
 def revealed(target: TimeRange, window: TimeRange, extent: TimeRange) -> TimeRange:
@@ -68,6 +78,15 @@ def revealed(target: TimeRange, window: TimeRange, extent: TimeRange) -> TimeRan
         return clamped(TimeRange(target.start_ns - air, target.end_ns + air), extent)
     if window.start_ns <= target.start_ns and target.end_ns <= window.end_ns:
         return window
-    centre = target.start_ns + target.length_ns // 2
-    start = centre - window.length_ns // 2
-    return clamped(TimeRange(start, start + window.length_ns), extent)
+    return centred(target.start_ns + target.length_ns // 2, window.length_ns, extent)
+
+
+def both_shown(first: TimeRange, second: TimeRange, window: TimeRange, extent: TimeRange) -> TimeRange:
+    """A window that shows two slices: the same where both are in sight, else moved, else wide enough for both."""
+    span = TimeRange(min(first.start_ns, second.start_ns), max(first.end_ns, second.end_ns))
+    if window.start_ns <= span.start_ns and span.end_ns <= window.end_ns:
+        return revealed(second, window, extent)
+    if span.length_ns <= window.length_ns * 9 // 10 and second.length_ns >= window.length_ns // 400:
+        return centred(span.start_ns + span.length_ns // 2, window.length_ns, extent)
+    air = max(span.length_ns // 8, SHORTEST_NS)
+    return clamped(TimeRange(span.start_ns - air, span.end_ns + air), extent)

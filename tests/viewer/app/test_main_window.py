@@ -21,6 +21,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.viewer.app.conftest import trace_text
 from viewer.app import dialogs
+from viewer.app.keys_dialog import KeysDialog
 from viewer.app.main_window import MainWindow
 from viewer.app.message_bar import Message
 from viewer.app.settings import SettingsFile
@@ -365,7 +366,7 @@ def test_runs_of_a_name(qtbot: QtBot, windows: Windows, job_folder: Path) -> Non
 
 def test_the_keys_and_about_dialogs_open(qtbot: QtBot, windows: Windows) -> None:
     window = windows()
-    for dialog in (dialogs.keys_dialog(window), dialogs.about_dialog(window, Path("/log"))):
+    for dialog in (KeysDialog(window), dialogs.about_dialog(window, Path("/log"))):
         dialog.open()
         assert dialog.isVisible()
         dialog.close()

@@ -10,10 +10,12 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QProgressBar, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from viewer.app.action_table import ACTIONS, key_list
+from viewer.app.action_table import ACTIONS
 from viewer.app.actions import Actions
 from viewer.app.dropping import dropped_paths
 from viewer.app.icons import application_icon, icon
+from viewer.app.key_table import key_subjects, native
+from viewer.app.keys_dialog import KeysDialog
 from viewer.app.message_bar import MAX_HEIGHT, MAX_SHOWN, Message, MessageBar
 from viewer.app.opening_state import FileState, Overview
 from viewer.app.palette import Appearance, application_palette
@@ -193,7 +195,10 @@ def test_ids_and_keys_are_unique() -> None:
     keys = [k for spec in ACTIONS for k in spec.keys]
     assert len(set(ids)) == len(ids)
     assert len(set(keys)) == len(keys)
-    assert ("Ctrl+E", "Export Picture") in key_list()
+    lines = [line for lines in key_subjects().values() for line in lines]
+    assert ((native("Ctrl+E"),), "Export Picture") in [(line.keys, line.text) for line in lines]
+    for spec in ACTIONS:
+        assert all(native(key) in {k for line in lines for k in line.keys} for key in spec.keys), spec.id
 
 
 def test_actions_fill_menus_and_wait_for_a_job(qtbot: QtBot, theme: Theme) -> None:
@@ -286,3 +291,17 @@ def test_a_palette_sets_tooltips_and_disabled_text(qtbot: QtBot) -> None:
     assert palette.color(QPalette.ColorRole.ToolTipText).name() == theme["text"]
     disabled = palette.color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.WindowText)
     assert disabled.name() == theme["muted"]
+
+
+def test_the_sheet_of_keys_names_everything_and_narrows_down(qtbot: QtBot) -> None:
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    sheet = KeysDialog(window)
+    lines = sheet.lines()
+    assert len(lines) == sum(len(of) for of in key_subjects().values())
+    assert any("Alt+drag" in line for line in lines)
+    sheet.narrow("rectangle")
+    assert sheet.lines() == ["Alt+drag, Right drag Zoom to a rectangle"]
+    sheet.narrow("")
+    assert sheet.lines() == lines
+    sheet.deleteLater()

@@ -5,5 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from viewer.app.features.base import Feature
+from viewer.app.features.navigation import Navigation
 
-FEATURES: Final[tuple[type[Feature], ...]] = ()
+FEATURES: Final[tuple[type[Feature], ...]] = (Navigation,)
