@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QStaticText, QTransform
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
@@ -15,6 +15,7 @@ from widgets.lane_overlay import color, pill, pill_box
 from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 26
+_MOST_TEXTS: Final = 500
 
 Ticks = Sequence[tuple[float, str, bool, int]]
 """(x, label, whether it is labelled, time) per tick."""
@@ -33,6 +34,7 @@ class Ruler(PaintedWidget):
         self._ticks: Ticks = ()
         self._range: tuple[float, float] | None = None
         self._cursor: tuple[float, str] | None = None
+        self._texts: dict[tuple[str, str], tuple[QStaticText, float, float]] = {}
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
@@ -60,6 +62,19 @@ class Ruler(PaintedWidget):
         """As tall, however narrow."""
         return QSize(50, HEIGHT)
 
+    def _laid_out(self, label: str, font: QFont, metrics: QFontMetricsF) -> tuple[QStaticText, float, float]:
+        """A label as text that is laid out once, its width and its height: panning shows the same ones again."""
+        key = (label, font.key())
+        found = self._texts.get(key)
+        if found is None:
+            if len(self._texts) > _MOST_TEXTS:
+                self._texts.clear()
+            text = QStaticText(label)
+            text.setTextFormat(Qt.TextFormat.PlainText)
+            text.prepare(QTransform(), font)
+            found = self._texts[key] = (text, metrics.horizontalAdvance(label), metrics.height())
+        return found
+
     def paint(self, painter: QPainter) -> None:
         """Draw the axis."""
         theme, area = self._theme, QRectF(self.rect())
@@ -73,16 +88,19 @@ class Ruler(PaintedWidget):
         metrics = QFontMetricsF(font)
         bottom = area.bottom()
         taken = pill_box(metrics, self._cursor[1], self._cursor[0], 3, area) if self._cursor is not None else QRectF()
-        for x, label, major, _ in self._ticks:
-            at = math.floor(x) + 0.5
-            painter.setPen(QPen(QColor(theme["muted" if major else "line"]), 1))
-            painter.drawLine(QPointF(at, bottom - (8 if major else 4)), QPointF(at, bottom))
-            end = at + 4 + metrics.horizontalAdvance(label)
-            covered = taken.left() - 2 < end and at + 4 < taken.right() + 2  # half a number would be another one
-            if label and end < area.right() and not covered:
-                painter.setPen(QColor(theme["text"]))
-                box = QRectF(at + 4, 0, 300, area.height() - 5)
-                painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
+        for token, chosen, length in (("line", False, 4), ("muted", True, 8)):
+            painter.setPen(QPen(QColor(theme[token]), 1))
+            at = [math.floor(x) + 0.5 for x, _, major, _ in self._ticks if major == chosen]
+            painter.drawLines([QLineF(x, bottom - length, x, bottom) for x in at])
+        painter.setPen(QColor(theme["text"]))
+        for x, label, _, _ in self._ticks:
+            if not label:
+                continue
+            left = math.floor(x) + 4.5
+            text, width, height = self._laid_out(label, font, metrics)
+            covered = taken.left() - 2 < left + width and left < taken.right() + 2  # half a number would be another one
+            if left + width < area.right() and not covered:
+                painter.drawStaticText(QPointF(left, (area.height() - 5 - height) / 2), text)
         painter.setPen(QPen(QColor(theme["line"]), 1))
         painter.drawLine(QPointF(0, bottom - 0.5), QPointF(area.right(), bottom - 0.5))
         if self._cursor is not None:

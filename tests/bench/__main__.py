@@ -1,5 +1,6 @@
-"""``python -m tests.bench ingest [--json FILE] [--scale S]``: figures with their limits; exit code 1 where one fails.
+"""``python -m tests.bench ingest|frames [--json FILE] [--scale S]``: figures with their limits.
 
+The exit code is 1 where one fails.
 Runtime dependencies only. Timings are ratios of what the machine gives at the moment: the load is printed beside them.
 """
 
@@ -22,13 +23,16 @@ def say(line: str) -> None:
 def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("set", choices=["ingest"])
+    parser.add_argument("set", choices=["ingest", "frames"])
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 = 1M and 8 x 250k events")
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-") as folder:
-        os.environ["NUMBA_CACHE_DIR"] = str(Path(folder) / "code")
-        from tests.bench.ingest import figures
+        if options.set == "ingest":
+            os.environ["NUMBA_CACHE_DIR"] = str(Path(folder) / "code")
+            from tests.bench.ingest import figures
+        else:
+            from tests.bench.frames import figures
 
         say(f"load {os.getloadavg()}, {os.cpu_count()} cores")
         found = []

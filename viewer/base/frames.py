@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import LaneKind, Paint
+from viewer.base.kept import SliceAnchor
 from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
 
 Jump = SliceRef | GapRef | TimeRange | GroupRef | None
@@ -192,7 +193,11 @@ class PanelFrame:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A text callout on the timeline. ``lane`` is a LaneRow key; (dx, dy) is the box's offset from its anchor in px."""
+    """A text callout on the timeline. ``lane`` is a LaneRow key; (dx, dy) is the box's offset from its anchor in px.
+
+    ``slice`` is the slice that it speaks of, if any; then the time is that of the slice in the session that is shown,
+    and ``depth`` its sub-row.
+    """
 
     id: int
     time_ns: int
@@ -200,6 +205,8 @@ class Note:
     text: str
     dx: float = 24.0
     dy: float = -44.0
+    slice: SliceAnchor | None = None
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)

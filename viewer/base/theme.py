@@ -29,7 +29,8 @@ class Theme:
     ``paints`` has one colour per :class:`Paint` in order of its values; ``paint_text`` the text colour upon it.
     Surface tokens: ``window`` (chrome), ``base`` (lanes' background), ``alternate`` (every second row),
     ``group`` (rank header), ``text``, ``muted`` (secondary text), ``line`` (hairlines), ``grid`` (axis grid),
-    ``accent`` (focus, selection), ``selection_fill``, ``warning``, ``error``, ``note``, ``note_text``.
+    ``accent`` (focus, selection), ``selection_fill``, ``warning``, ``error``, ``note``, ``note_text``,
+    ``mark_<colour>`` for marks.
     """
 
     name: str

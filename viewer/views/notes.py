@@ -11,6 +11,7 @@ from typing import Final
 
 from viewer.base.errors import UsageError
 from viewer.base.frames import LaneGroup, LaneRow, Note
+from viewer.base.kept import SliceAnchor
 from viewer.base.time import parse_duration
 
 MAX_TEXT: Final = 500
@@ -42,7 +43,16 @@ class NoteBook:
                 return note
         raise KeyError(note_id)
 
-    def add(self, time_ns: int, lane: str, text: str, dx: float | None = None, dy: float | None = None) -> NoteBook:
+    def add(
+        self,
+        time_ns: int,
+        lane: str,
+        text: str,
+        dx: float | None = None,
+        dy: float | None = None,
+        anchor: SliceAnchor | None = None,
+        depth: int = 0,
+    ) -> NoteBook:
         """A book with one more note at the end; raises UsageError for an empty text or a full book.
 
         Args:
@@ -51,11 +61,14 @@ class NoteBook:
             text: cleaned as :func:`clean_text` does.
             dx: offset of the box from its anchor in px; None for the default place.
             dy: as dx.
+            anchor: the slice that it speaks of.
+            depth: the sub-row of that slice.
         """
         if len(self.notes) >= MAX_NOTES:
             raise UsageError(f"there are {MAX_NOTES} notes already: remove one first.")
         note = Note(self.next_id, time_ns, lane, clean_text(text))
         note = replace(note, dx=note.dx if dx is None else dx, dy=note.dy if dy is None else dy)
+        note = replace(note, slice=anchor, depth=depth)
         return NoteBook((*self.notes, note), self.next_id + 1)
 
     def move(self, note_id: int, dx: float, dy: float) -> NoteBook:
