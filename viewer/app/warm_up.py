@@ -102,6 +102,7 @@ TINY = b"""{"schemaVersion": 1, "traceEvents": [
 
 def warm_engine() -> None:
     """Open the tiny job and ask for its figures: loads or compiles the scanner and the interval loops."""
+    from viewer.analyses.range_table import range_table
     from viewer.base.selection import Selection, SliceRef
     from viewer.importers.opening import JobOpener
     from viewer.store.cache import Cache
@@ -113,6 +114,7 @@ def warm_engine() -> None:
         path.write_bytes(TINY)
         session = JobOpener([path], cache=Cache(Path(folder) / "cache"), workers=1).open().session
         attribution(session, None, None)
+        range_table(session, {0: None}, {})
         for row in range(len(session.inputs[0].trace)):
             breakdown(session, Selection(slice=SliceRef(0, row)))
 
