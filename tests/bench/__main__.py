@@ -1,4 +1,4 @@
-"""``python -m tests.bench ingest|frames [--json FILE] [--scale S]``: figures with their limits.
+"""``python -m tests.bench ingest|frames|fuzz [--json FILE] [--scale S]``: figures with their limits.
 
 The exit code is 1 where one fails.
 Runtime dependencies only. Timings are ratios of what the machine gives at the moment: the load is printed beside them.
@@ -11,7 +11,9 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def say(line: str) -> None:
@@ -20,25 +22,39 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
+def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    if options.set == "fuzz":
+        from tests.bench.fuzz import figures as fuzzing
+
+        return fuzzing(options)
+    if options.set == "frames":
+        from tests.bench.frames import figures as frames
+
+        return frames(folder, options.scale)
+    os.environ["NUMBA_CACHE_DIR"] = str(folder / "code")
+    from tests.bench.ingest import figures
+
+    return figures(folder, options.scale)
+
+
 def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("set", choices=["ingest", "frames"])
+    parser.add_argument("set", choices=["ingest", "frames", "fuzz"])
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
+    parser.add_argument("--count", type=int, default=200_000, help="fuzz: inputs")
+    parser.add_argument("--seed", type=int, default=1, help="fuzz: which inputs")
+    parser.add_argument("--seconds", type=float, default=0, help="fuzz: stop after this time, 0 = at the count")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="fuzz: processes")
+    parser.add_argument("--save", type=Path, default=Path("fuzz-failures"), help="fuzz: where failing inputs go")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-") as folder:
-        if options.set == "ingest":
-            os.environ["NUMBA_CACHE_DIR"] = str(Path(folder) / "code")
-            from tests.bench.ingest import figures
-        else:
-            from tests.bench.frames import figures
-
         say(f"load {os.getloadavg()}, {os.cpu_count()} cores")
         found = []
-        for figure in figures(Path(folder), options.scale):
+        for figure in _figures(options, Path(folder)):
             found.append(figure)
-            state = {True: "holds", False: "FAILS", None: "-"}[figure["holds"]]  # type: ignore[index]
+            state = {True: "holds", False: "FAILS", None: "-"}[figure["holds"]]
             say(f"{state:13} {figure['figure']}: {figure['value']} {figure['unit']} ({figure['limit']})")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.analyses.gpu_work import gpu_work
@@ -16,6 +20,8 @@ from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
 _NO_WINDOW = (-(2**62), 2**62)
+MOST_ROWS: Final = 100_000
+"""Kernels of a table; the names of a file may be as many as its events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,37 +63,73 @@ def _described(trace: Trace, row: int) -> bool:
     return at < len(rows) and int(rows[at]) == row
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Kernels of a table that has no rows for them: at most ``names`` names, exactly ``runs`` runs of ``sum_ns``."""
+
+    names: int
+    runs: int
+    sum_ns: int
+
+
 def kernel_table(session: Session, windows: dict[int, tuple[int, int]] | None = None) -> list[KernelRow]:
-    """The kernel table of a job, largest sum first, ties by name.
+    """The kernel table of a job, largest sum first, ties by name; at most MOST_ROWS rows, see :func:`kernel_rows`.
 
     Args:
         session: the job.
         windows: per input index a window of that file's raw ns; inputs that are missing in it are left out. None: all.
     """
+    return kernel_rows(session, windows)[0]
+
+
+def kernel_rows(
+    session: Session, windows: dict[int, tuple[int, int]] | None = None, most: int = MOST_ROWS
+) -> tuple[list[KernelRow], LeftOut | None]:
+    """The rows of :func:`kernel_table`, the largest ``most`` of them, and what the others sum up to.
+
+    A name that has a row has all its runs of all files in it. Of files with more than ``most`` names, only those are
+    candidates that are among the ``most`` largest of some file.
+    """
+    files = [
+        _Names.of(item.trace, windows[item.index] if windows is not None else None)
+        for item in session.inputs
+        if windows is None or item.index in windows
+    ]
+    chosen = _candidates(files, most)
     merged: dict[tuple[str, Paint, str], list[int]] = {}
     fused: dict[str, bool] = {}
-    for item in session.inputs:
-        if windows is not None and item.index not in windows:
-            continue
-        window = windows[item.index] if windows is not None else None
-        for name, paint, rule, stats in _rows_of(item.trace, session.rules, window):
+    names = runs = total = 0
+    for file in files:
+        kept = file.only(chosen) if chosen is not None else file
+        names, runs, total = names + len(file) - len(kept), runs + file.runs - kept.runs, total + file.sum - kept.sum
+        for name, paint, rule, stats in kept.rows(session.rules):
             key = (name, paint, rule.id)
             fused[rule.id] = rule.fused
             old = merged.get(key)
             if old is None:
                 merged[key] = list(stats)
             else:
-                count, cut, full, least, most = stats
+                count, cut, full, least, longest = stats
                 old[0] += count
                 old[1] += cut
                 old[2] += full
                 old[3] = min(old[3], least)
-                old[4] = max(old[4], most)
+                old[4] = max(old[4], longest)
     table = [
-        KernelRow(name, paint, rule, fused[rule], count, cut, least, most, mean_half_even(full, count))
-        for (name, paint, rule), (count, cut, full, least, most) in merged.items()
+        KernelRow(name, paint, rule, fused[rule], count, cut, least, longest, mean_half_even(full, count))
+        for (name, paint, rule), (count, cut, full, least, longest) in merged.items()
     ]
-    return sorted(table, key=lambda k: (-k.sum_ns, k.name, k.rule))
+    table.sort(key=lambda k: (-k.sum_ns, k.name, k.rule))
+    for row in table[most:]:
+        names, runs, total = names + 1, runs + row.count, total + row.sum_ns
+    return table[:most], LeftOut(names, runs, total) if names else None
+
+
+def _candidates(files: Sequence[_Names], most: int) -> pa.LargeStringArray | None:
+    """Names that may get a row; None for all."""
+    if sum(len(f) for f in files) <= most:
+        return None
+    return pa.concat_arrays([f.largest(most) for f in files]).unique()
 
 
 def _keys(trace: Trace) -> tuple[I64, I64]:
@@ -102,22 +144,69 @@ def _keys(trace: Trace) -> tuple[I64, I64]:
     return distinct, inverse.astype(np.int64)
 
 
-def _rows_of(
-    trace: Trace, rules: RuleTable, window: tuple[int, int] | None
-) -> list[tuple[str, Paint, ClassRule, tuple[int, int, int, int, int]]]:
-    work = gpu_work(trace)
-    if not len(work):
-        return []
-    distinct, place = trace.memo("kernel_keys", lambda: _keys(trace))
-    lo, hi = window or _NO_WINDOW
-    stats = group_stats(place, work.start_ns, work.end_ns, len(distinct), lo, hi)
-    out = []
-    for g in np.flatnonzero(stats[:, 0]):
-        count, cut, _, full, least, most, longest = (int(x) for x in stats[g])
-        row = int(work.index[longest])
-        paint = Paint(int(work.paint[longest]))
-        out.append((trace.name(row), paint, rule_of(trace, rules, row), (count, cut, full, least, most)))
-    return out
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The distinct (name, category, class, described) of one file's GPU work; ``stats`` as group_stats gives them.
+
+    ``row`` is one row of slices of each: the longest run.
+    """
+
+    trace: Trace
+    stats: I64
+    row: I64
+
+    @classmethod
+    def of(cls, trace: Trace, window: tuple[int, int] | None) -> _Names:
+        work = gpu_work(trace)
+        if not len(work):
+            return cls(trace, np.empty((0, 7), np.int64), np.empty(0, np.int64))
+        distinct, place = trace.memo("kernel_keys", lambda: _keys(trace))
+        lo, hi = window or _NO_WINDOW
+        stats = group_stats(place, work.start_ns, work.end_ns, len(distinct), lo, hi)
+        stats = stats[stats[:, 0] > 0]
+        return cls(trace, stats, work.index[stats[:, 6]])
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def runs(self) -> int:
+        return int(self.stats[:, 0].sum())
+
+    @property
+    def sum(self) -> int:
+        return int(self.stats[:, 1].sum())
+
+    def texts(self) -> pa.LargeStringArray:
+        codes = self.trace.slices.name[self.row]
+        return pc.fill_null(self.trace.strings.take(pa.array(codes, mask=codes < 0)), "")
+
+    def largest(self, most: int) -> pa.LargeStringArray:
+        """Names of the ``most`` largest sums."""
+        at = np.argsort(-self.stats[:, 1], kind="stable")[:most]
+        return self._part(np.sort(at)).texts()
+
+    def only(self, names: pa.LargeStringArray) -> _Names:
+        return self._part(np.flatnonzero(pc.is_in(self.texts(), value_set=names).to_numpy(zero_copy_only=False)))
+
+    def _part(self, at: I64) -> _Names:
+        return _Names(self.trace, self.stats[at], self.row[at])
+
+    def rows(self, rules: RuleTable) -> Iterator[tuple[str, Paint, ClassRule, tuple[int, int, int, int, int]]]:
+        s = self.trace.slices
+        cats, texts = s.cat[self.row], self.texts()
+        numbers = np.empty(len(self), np.int32)
+        for cat in np.unique(cats).tolist():
+            mine = np.flatnonzero(cats == cat)
+            numbers[mine] = rules.classes_of(self.trace.text(cat), texts.take(pa.array(mine)))
+        paints = s.paint[self.row]
+        stated = (paints == Paint.COMM) & np.isin(self.row, self.trace.collectives.slice)
+        for name, paint, by_metadata, number, stats in zip(
+            texts.to_pylist(), paints.tolist(), stated.tolist(), numbers.tolist(), self.stats.tolist(), strict=True
+        ):
+            count, cut, _, full, least, longest, _ = stats
+            rule = COLLECTIVE_METADATA if by_metadata else rules.classes[number]
+            yield name, Paint(paint), rule, (count, cut, full, least, longest)
 
 
 def runs_of(trace: Trace, row: int) -> I64:

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+MOST_TEXT = 600
+"""Characters of a problem or a place that are shown: names in them come from files."""
+
+
+def on_one_line(text: str, most: int = MOST_TEXT) -> str:
+    """Text that may come from a file: control characters escaped, at most ``most`` characters."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
 
 class RankscopeError(Exception):
     """Base of every error that is shown as one sentence instead of a stack trace."""
@@ -22,11 +31,11 @@ class InputError(RankscopeError):
         super().__init__(self.sentence())
 
     def sentence(self) -> str:
-        """One line: path, place, problem, next step. Control characters in the path are escaped."""
-        shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in self.path)
-        place = f" at {self.where}" if self.where else ""
+        """One line: path, place, problem, next step. Control characters are escaped."""
+        shown = on_one_line(self.path, 4_200)
+        place = f" at {on_one_line(self.where)}" if self.where else ""
         step = f" {self.next_step}" if self.next_step else ""
-        return f"{shown}{place}: {self.problem.rstrip('.')}.{step}"
+        return f"{shown}{place}: {on_one_line(self.problem.rstrip('.'))}.{step}"
 
 
 class UsageError(RankscopeError):

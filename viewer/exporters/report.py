@@ -19,7 +19,7 @@ import msgspec
 from viewer.analyses.attribution import DeviceFigures, attribute
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idle import IdleSplit, idle
-from viewer.analyses.kernels import KernelRow, kernel_table
+from viewer.analyses.kernels import MOST_ROWS, KernelRow, LeftOut, kernel_rows
 from viewer.analyses.links import links
 from viewer.analyses.steps import Step, step_table
 from viewer.base.errors import InputError
@@ -51,6 +51,7 @@ def report(
         window: [start, end) in ns after ``session.origin_ns()``; None for everything.
     """
     raw = _raw_windows(session, window)
+    kernels, rest = kernel_rows(session, raw)
     return {
         "schema": SCHEMA,
         "window": _window(session, window),
@@ -68,11 +69,11 @@ def report(
         "job": _job(session),
         "clock": _clock(session),
         "ranks": [_rank(item, None if raw is None else raw[item.index]) for item in session.inputs],
-        "kernels": [_kernel(row) for row in kernel_table(session, raw)],
+        "kernels": [_kernel(row) for row in kernels],
         "collectives": None,
         "communication": None,
         "fingerprint": {"training": None, "inference": None},
-        "findings": [_job_finding(f) for f in (*session.findings, *skipped)],
+        "findings": [_job_finding(f) for f in (*session.findings, *skipped, *_left_out(rest))],
     }
 
 
@@ -312,6 +313,16 @@ def _step(trace: Trace, step: Step) -> Json:
         "device": devices[0] if len(devices) == 1 else None,
         "devices": devices,
     }
+
+
+def _left_out(rest: LeftOut | None) -> list[Finding]:
+    if rest is None:
+        return []
+    message = (
+        f"the job has more than {MOST_ROWS:,} kernel names: the table lists those with the largest sums; the others, "
+        f"at most {rest.names:,} names, ran {rest.runs:,} times for {rest.sum_ns:,} ns and are in all other figures"
+    )
+    return [Finding("kernels-left-out", "info", rest.names, message)]
 
 
 _CLASS_NAMES = {Paint.COMPUTE: "compute", Paint.COMM: "comm", Paint.MEMORY: "memory"}

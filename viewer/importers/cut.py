@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
+_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{}]', re.DOTALL)
 _CLOSERS: Final = {b"{": b"}", b"[": b"]"}
 
 

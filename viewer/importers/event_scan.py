@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.base.errors import on_one_line
 from viewer.base.findings import Ledger
 from viewer.base.ids import ABSENT
 from viewer.importers.repair import LONGEST, mend
@@ -191,7 +192,7 @@ class EventScan:
             window.position = begin
             end = self._whole_value()
             if end < 0:
-                self._stop(f'the file ends inside "{key[:60]}"')
+                self._stop(f'the file ends inside "{on_one_line(key, 60)}"')
                 return
             begin = window.position
             if end == begin:
@@ -270,11 +271,9 @@ class EventScan:
         reach = min(window.filled, begin + FIRST_REACH)
         while True:
             ended = window.ended and reach == window.filled
-            result = mend(window.text(begin, reach), ended)
+            result = mend(window.text(begin, reach), ended, out.ledger.rejected)
             # A farther border may still make sense of what the nearer ones do not.
-            if result.kind != "more" and not (
-                result.kind == "rejected" and reach < min(window.filled, begin + LONGEST)
-            ):
+            if result.kind != "more" and (result.final or reach - begin >= LONGEST):
                 break
             if reach < window.filled:
                 reach = min(window.filled, begin + 4 * (reach - begin))

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding, Ledger
-from viewer.base.ids import Role
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.columns import Built, build
 from viewer.importers.event_scan import EventScan, Look, Scanned
 from viewer.importers.refuse import STEP
 from viewer.importers.source import open_text
 from viewer.importers.window import CHUNK, TextWindow
+from viewer.store.assemble import gpu_categories
 from viewer.store.loose_json import loads
 from viewer.store.meta import TraceMeta
 from viewer.store.raw import RawTrace
@@ -127,8 +125,7 @@ def seal(job: ImportJob, raw: RawTrace, name: str, ledger: Ledger, findings: lis
     if len(slices.start_ns):
         end = slices.start_ns + slices.dur_ns
         first, last = int(slices.start_ns.min()), int(end.max())
-        role = np.array([job.rules.role(t) == Role.GPU_WORK for t in raw.strings] + [False], np.bool_)
-        gpu = role[slices.cat]
+        gpu = gpu_categories(slices.cat, raw.strings, job.rules)[slices.cat]
         if gpu.any():
             gpu_first, gpu_last = int(slices.start_ns[gpu].min()), int(end[gpu].max())
     for table in (raw.marks, raw.counters):

@@ -22,6 +22,9 @@ _NEXT_EVENTS = {ended: re.compile(_NEXT_EVENT % (rb"|\Z" if ended else b"")) for
 _ARGS = re.compile(rb'"args"\s*:\s*(?=\{)')
 TRIES: Final = 16
 """Event borders that are tried before an event is given up."""
+PATIENCE: Final = 1_000
+"""After so many rejected events of a file, only FEW_TRIES borders are tried for each further one."""
+FEW_TRIES: Final = 2
 LONGEST: Final = 1 << 20
 """Longer events are not mended: what costs a second per event is no repair, and no real event is that long."""
 
@@ -40,10 +43,12 @@ class Mended:
     plain: bytes = b""
     args_at: int = 0
     args_size: int = 0
+    final: bool = True
+    """False where more text may still turn a rejection into a repair."""
 
 
-def mend(text: bytes, ended: bool) -> Mended:
-    """Read the event at the front of ``text``; ``ended`` says that the file holds no more."""
+def mend(text: bytes, ended: bool, rejected: int = 0) -> Mended:
+    """Read the event at the front of ``text``; ``ended``: the file holds no more; ``rejected`` events came before."""
     if not text.startswith(b"{"):
         found = _NEXT_EVENTS[ended].search(text)
         if found is None:
@@ -54,18 +59,20 @@ def mend(text: bytes, ended: bool) -> Mended:
         return _event("event", text, size) or Mended("rejected", size)
     if state == CUT:
         return Mended("cut", len(text)) if ended else Mended("more")
-    first = -1
+    first, final = -1, ended
+    most = TRIES if rejected < PATIENCE else FEW_TRIES
     for tries, border in enumerate(_BORDERS[ended].finditer(text)):
         size = border.start() + 1
         if tries == 0:
             first = size
-        if tries == TRIES or size > LONGEST:
+        if tries == most or size > LONGEST:
+            final = True
             break
         repaired = _event("repaired", text, size)
         if repaired is not None:
             return repaired
     if first >= 0:
-        return Mended("rejected", first)
+        return Mended("rejected", first, final=final)
     return Mended("cut", len(text)) if ended else Mended("more")
 
 
@@ -77,17 +84,21 @@ def _walk(text: bytes) -> tuple[int, int]:
     return int(state), int(at) - address
 
 
+def _object(kind: str, text: bytes) -> dict[str, Any] | None:
+    try:
+        value = loads(text, number=str)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and (kind == "event" or "ph" in value) else None
+
+
 def _event(kind: str, text: bytes, size: int) -> Mended | None:
     whole = text[:size]
-    value: Any = None
-    for candidate in (whole, mend_quotes(whole.decode("utf-8", "replace")).encode()):
-        try:
-            value = loads(candidate, number=str)
-        except ValueError:
-            continue
-        if isinstance(value, dict) and (kind == "event" or "ph" in value):
-            break
-        value = None
+    value = _object(kind, whole)
+    if value is None:
+        decoded = whole.decode("utf-8", "replace")
+        mended = mend_quotes(decoded)
+        value = _object(kind, mended.encode()) if mended != decoded else None
     if value is None:
         return None
     kept = {

@@ -7,9 +7,11 @@ own, apart from the annotations and waits that share its stream number: overlap 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT, TEXT_ID, LaneKind, Role
@@ -25,6 +27,7 @@ Tables = dict[str, dict[str, Any]]
 SYNC_ROW_SHIFT = 1_000_000
 """Kineto since April 2026 puts "Stream Sync" rows on tid = stream + 1,000,000."""
 
+_NAMES_AT_ONCE: Final = 1 << 18
 _TRAILING_INT = re.compile(r"(-?\d+)\s*\Z")
 
 
@@ -202,9 +205,23 @@ def paints(cat: NDArray[np.int32], name: NDArray[np.int32], strings: list[str], 
     pairs = np.stack([cat.astype(np.int64), name.astype(np.int64)], axis=1)
     number = np.empty(len(pairs), np.int32)
     distinct = pairs[number_keys(pairs, number)]
-    text = [*strings, ""]  # index -1: no name, no category
-    table = np.array([rules.paint(text[c], text[n]) for c, n in distinct.tolist()], np.uint8)
-    return table[number] if len(table) else np.empty(0, np.uint8)
+    table = np.empty(len(distinct), np.uint8)
+    for one in np.unique(distinct[:, 0]).tolist():
+        rows = np.flatnonzero(distinct[:, 0] == one)
+        for begin in range(0, len(rows), _NAMES_AT_ONCE):
+            some = rows[begin : begin + _NAMES_AT_ONCE]
+            texts = [strings[n] if n >= 0 else "" for n in distinct[some, 1].tolist()]
+            category = strings[one] if one >= 0 else ""
+            table[some] = rules.paints_of(category, pa.array(texts, pa.large_string()))
+    return table[number]
+
+
+def gpu_categories(cat: NDArray[np.int32], strings: Sequence[str], rules: RuleTable) -> NDArray[np.bool_]:
+    """bool[strings + 1]: which of the categories that occur are GPU work; the last entry serves -1 and is False."""
+    flags = np.zeros(len(strings) + 1, np.bool_)
+    for one in np.unique(cat).tolist():
+        flags[one] = one >= 0 and rules.role(strings[one]) == Role.GPU_WORK
+    return flags
 
 
 def mark_collectives(
@@ -212,7 +229,7 @@ def mark_collectives(
 ) -> None:
     """Paint GPU work as communication where the trace's own metadata says so. Changes ``paint``."""
     if len(rows):
-        gpu = np.array([rules.role(t) == Role.GPU_WORK for t in strings] + [False], np.bool_)
+        gpu = gpu_categories(cat[rows], strings, rules)
         paint[rows[gpu[cat[rows]]]] = COLLECTIVE_METADATA.paint
 
 

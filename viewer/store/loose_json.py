@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
-_PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[^"]+|"', re.DOTALL)
-_BARE = re.compile(r"(?<![\w.])[-+]?(?:nan|inf(?:inity)?|undefined|none)(?:\([a-z0-9]*\))?(?![\w.])", re.IGNORECASE)
-_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+_MENDED = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|(?<![\w.])[-+]?(?:nan|inf(?:inity)?|undefined|none)(?:\([a-z0-9]*\))?(?![\w.])|,(?=\s*[}\]])',
+    re.DOTALL | re.IGNORECASE,
+)
+"""A string, a bare word, or a comma before a closing bracket."""
 _BAD_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)', re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -48,23 +50,25 @@ def loads(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
         try:
             value, _ = decoder.raw_decode(decoded.lstrip())
         except ValueError:
-            value, _ = decoder.raw_decode(mend_words(decoded).lstrip())
+            mended = mend_words(decoded)
+            if mended == decoded:
+                raise
+            value, _ = decoder.raw_decode(mended.lstrip())
+        return _clean(value) if "\\u" in decoded else value
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    return _clean(value) if "\\u" in decoded else value
 
 
 def mend_words(text: str) -> str:
     """Bare nan and inf to null, without trailing commas, bad escapes as plain backslashes; strings stay as they are."""
-    out = []
-    for part in _PARTS.findall(text):
-        if part.startswith('"'):
-            out.append(_BAD_ESCAPE.sub(lambda m: m[0] if m[1] else "\\\\", part))
-        else:
-            out.append(_BARE.sub("null", part))
-    joined = "".join(out)
-    pieces = _PARTS.findall(joined)
-    return "".join(p if p.startswith('"') else _TRAILING_COMMA.sub(r"\1", p) for p in pieces)
+    return _MENDED.sub(_mended_part, text)
+
+
+def _mended_part(found: re.Match[str]) -> str:
+    part = found[0]
+    if part.startswith('"'):
+        return _BAD_ESCAPE.sub(lambda m: m[0] if m[1] else "\\\\", part) if "\\" in part else part
+    return "" if part == "," else "null"
 
 
 def mend_quotes(text: str) -> str:

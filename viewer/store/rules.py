@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 import tomllib
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from viewer.base.errors import UsageError
 from viewer.base.ids import GPU_CLASSES, Paint, Role
+from viewer.store.rule_batch import NameRules, heads
 
 _ROLE_PAINT = {
     Role.GPU_WORK: Paint.COMPUTE,
@@ -59,6 +65,8 @@ class RuleTable:
     classes: tuple[ClassRule, ...]
     hash: str
     _memo: dict[tuple[str, str], ClassRule] = field(default_factory=dict, compare=False, repr=False)
+    _batches: dict[tuple[int, ...], NameRules] = field(default_factory=dict, compare=False, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def role(self, cat: str) -> Role:
         """Role of a category, compared without regard to case; OTHER when no rule names it."""
@@ -72,8 +80,26 @@ class RuleTable:
         if rule is None:
             low, head = cat.lower(), name[:MOST_NAME]
             rule = next(r for r in self.classes if r.matches(low, head))
-            self._memo[key] = rule
+            if len(self._memo) < MOST_KNOWN:
+                self._memo[key] = rule
         return rule
+
+    def classes_of(self, cat: str, names: pa.LargeStringArray) -> NDArray[np.int32]:
+        """Index into ``classes`` of the first rule for each name of a category; as :meth:`class_of`, for many."""
+        low = cat.lower()
+        asked = tuple(i for i, r in enumerate(self.classes) if not r.cats or low in r.cats)
+        with self._lock:
+            if asked not in self._batches:
+                self._batches[asked] = NameRules([self.classes[i].name for i in asked])
+            batch = self._batches[asked]
+        return np.array(asked, np.int32)[batch.first(heads(names, MOST_NAME))]
+
+    def paints_of(self, cat: str, names: pa.LargeStringArray) -> NDArray[np.uint8]:
+        """As :meth:`paint`, for many names of one category."""
+        role = self.role(cat)
+        if role is not Role.GPU_WORK:
+            return np.full(len(names), _ROLE_PAINT[role], np.uint8)
+        return np.array([r.paint for r in self.classes], np.uint8)[self.classes_of(cat, names)]
 
     def paint(self, cat: str, name: str) -> Paint:
         """What to draw the slice as; for GPU work its class."""
@@ -81,7 +107,9 @@ class RuleTable:
         return self.class_of(cat, name).paint if role is Role.GPU_WORK else _ROLE_PAINT[role]
 
 
-MOST_NAME = 4_096
+MOST_KNOWN: Final = 100_000
+"""Names whose class is remembered one by one."""
+MOST_NAME: Final = 4_096
 """Longer names are matched by their first characters: a hostile name must not hold a regular expression up."""
 
 COLLECTIVE_METADATA = ClassRule("collective-metadata", Paint.COMM, "the trace's own 'Collective name' says so")

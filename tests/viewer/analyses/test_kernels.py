@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from tests.support.build import call, copy, kernel, make_session, make_trace, row_named, rows_named
-from viewer.analyses.kernels import kernel_table, mean_half_even, rule_of, runs_of, runs_with_text
+from viewer.analyses.kernels import LeftOut, kernel_rows, kernel_table, mean_half_even, rule_of, runs_of, runs_with_text
 from viewer.base.ids import Paint
 from viewer.store.rules import shipped_rules
 
@@ -67,3 +67,14 @@ def test_all_runs_of_a_kernel_by_start() -> None:
 )
 def test_means_round_half_to_even(total: int, count: int) -> None:
     assert mean_half_even(total, count) == round(Fraction(total, count))
+
+
+def test_a_table_with_too_many_names_keeps_whole_rows_and_says_what_is_left_out() -> None:
+    a = make_trace(*(kernel(f"k{i}", 10 * i, i) for i in range(1, 9)), path="a.json")
+    b = make_trace(kernel("k1", 0, 100), kernel("k7", 200, 1), kernel("only", 300, 2), path="b.json")
+    session = make_session(a, b)
+    whole = kernel_table(session)
+    rows, rest = kernel_rows(session, most=3)
+    assert rows == whole[:3]  # k1 is large in one file only: its run in the other is in the row, too
+    assert rest == LeftOut(6, sum(k.count for k in whole[3:]), sum(k.sum_ns for k in whole[3:]))
+    assert kernel_rows(session, most=9)[1] is None
