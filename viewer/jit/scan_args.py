@@ -310,6 +310,8 @@ def read_label(p: int, end: int, strings: int) -> Any:
                 p = _skip_value(p, end)
         elif size == 10 and first == np.uint64(0x646E695F74726F73):  # sort_ind
             value, p = _read_number(p, end)
+            if value >= TEXT_ID:
+                value = ABSENT
         else:
             p = _skip_value(p, end)
         key, size, p = next_member(p, end)

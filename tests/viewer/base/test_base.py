@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from viewer.base.errors import Cancelled, InputError
+from viewer.base.errors import Cancelled, InputError, on_one_line
 from viewer.base.findings import Ledger
 from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
 from viewer.base.ids import LaneKind, Paint
@@ -102,3 +102,11 @@ def test_shipped_themes_colour_every_paint(name: str) -> None:
 def test_a_theme_without_a_colour_names_it() -> None:
     with pytest.raises(ValueError, match="compute"):
         parse_theme("x", "dark = true\n[color]\n[paint]\nother = { fill = '#000000', text = '#ffffff' }")
+
+
+def test_what_comes_from_a_file_stays_on_the_line_of_an_error() -> None:
+    error = InputError("a\nb", 'ends inside "\n\x1b[31m"' + "x" * 5_000, "byte\t1", "Stop.")
+    assert error.sentence().startswith(r'a\nb at byte\t1: ends inside "\n\x1b[31m"xxx')
+    assert error.sentence().endswith("x…. Stop.")
+    assert len(error.sentence()) < 700
+    assert on_one_line("é\u2028") == "é\\u2028"

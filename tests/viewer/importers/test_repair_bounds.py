@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.viewer.importers.texts import columns, scan
-from viewer.importers import event_scan
+from viewer.importers import event_scan, repair
 from viewer.importers.repair import LONGEST, Mended, mend
+from viewer.store.loose_json import loads
 
 GOOD = '{"ph":"X","name":"k","ts":1,"dur":1}'
 
@@ -14,10 +15,10 @@ GOOD = '{"ph":"X","name":"k","ts":1,"dur":1}'
 def test_many_broken_events_are_mended_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
 
-    def counted(text: bytes, ended: bool) -> Mended:
+    def counted(text: bytes, ended: bool, rejected: int) -> Mended:
         nonlocal looked_at
         looked_at += len(text)
-        return mend(text, ended)
+        return mend(text, ended, rejected)
 
     monkeypatch.setattr(event_scan, "mend", counted)
     count = 1000
@@ -48,3 +49,37 @@ def test_the_end_of_what_was_looked_at_is_no_border(shift: int) -> None:
     fill = "z" * (event_scan.FIRST_REACH - len(head) - shift)
     scanned = scan(head + fill + '"}] , "w":[{}] }},' + GOOD + "]")
     assert (scanned.ledger.read, scanned.ledger.repaired, scanned.ledger.kept) == (2, 1, 1)
+
+
+def test_the_window_does_not_decide_whether_an_event_is_mended() -> None:
+    inner = '[{"k":1},{"ph":"y"}],"z":"' + "z" * 5_000 + '"'
+    text = '[{"ph":"X","name":"a "b" c","ts":1,"dur":1,"args":{"x":' + inner + "}}," + GOOD + "]"
+    for chunk in (256, 1_000, 1 << 20):
+        ledger = scan(text, chunk=chunk).ledger
+        assert (ledger.read, ledger.repaired, ledger.kept) == (2, 1, 1)
+
+
+def test_after_many_rejections_fewer_borders_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    def counted(kind: str, text: bytes, size: int) -> None:
+        nonlocal tried
+        tried += 1
+
+    monkeypatch.setattr(repair, "_event", counted)
+    count = 3_000
+    scanned = scan("[" + ",".join('{"ph":"X" "ts":1 "x"}' for _ in range(count)) + "]")
+    assert scanned.ledger.reasons == {"unreadable": (count, 1)}
+    assert tried <= repair.PATIENCE * repair.TRIES + (count - repair.PATIENCE) * repair.FEW_TRIES
+
+
+def test_deep_nesting_beside_an_escape_is_a_value_that_cannot_be_read() -> None:
+    deep = '{"a":"\\u0041","b":' + "[" * 990 + "]" * 990 + "}"
+    assert columns('{"x":' + deep + ',"traceEvents":[' + GOOD + "]}")[1].ledger.kept == 1
+    with pytest.raises(ValueError, match="nested too deeply"):
+        loads(deep.encode()[:-1] + b",}")
+
+
+def test_a_sort_index_beyond_63_bits_is_none() -> None:
+    text = '[{"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":4611686018427387904}},' + GOOD
+    assert columns(text + "]")[0].raw.thread_sort == {}
