@@ -1,17 +1,21 @@
-"""Names inside slices: shortened sensibly, elided to their box, and cached as laid-out text."""
+"""Names inside slices: shortened sensibly, and drawn once as masks that frames blend into their image."""
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QStaticText, QTransform
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter
 
-_MOST: Final = 6000
-_STEP_PX: Final = 6
+_MOST_BYTES: Final = 1 << 24
+_MOST_LETTERS: Final = 120
+_NEW_PER_FRAME: Final = 48
 _GENERIC: Final = ("kernel", "kernel2", "device_kernel", "kernel_entry")
 _FEWEST: Final = 4
-"""A name of which fewer letters would be left says nothing and is not drawn."""
+"""A name of which fewer letters would show says nothing and is not drawn."""
 
 
 def short_name(name: str) -> str:
@@ -33,43 +37,71 @@ def short_name(name: str) -> str:
     return tail if len(tail) > 1 and " " not in tail else text
 
 
-class LabelCache:
-    """Laid-out texts by (text, width). One font each; cleared when it grows too large."""
+class NameMasks:
+    """Names as coverage, drawn once per font and scale; frames blend them into their image.
 
-    def __init__(self, font: QFont) -> None:
-        self.font = font
-        self._metrics = QFontMetricsF(font)
-        self._texts: dict[tuple[str, int], QStaticText | None] = {}
-        self._full: dict[str, float] = {}
-        self.height = self._metrics.height()
+    Attributes:
+        masks: uint8[...] coverage of all masks, row by row.
+        places: int64[3, masks] offset, width and height of each.
+        missing: names of the last call that have no mask yet, because a frame makes only a few.
+    """
 
-    def fit(self, text: str, width: float) -> QStaticText | None:
-        """The text as far as it fits; None when not even two letters do."""
-        full = self._full.get(text)
-        if full is None:
-            if len(self._full) > _MOST:
-                self._full.clear()
-            full = self._full[text] = self._metrics.horizontalAdvance(text[:400])
-        # Widths in steps: while zooming, most labels stay what they were.
-        step = -1 if full <= width else int(width) // _STEP_PX
-        key = (text, step)
-        if key in self._texts:
-            return self._texts[key]
-        if len(self._texts) > _MOST:
-            self._texts.clear()
-        shown = text if step < 0 else self._elided(text, step * _STEP_PX)
-        made: QStaticText | None = None
-        if shown:
-            made = QStaticText(shown)
-            made.setTextFormat(Qt.TextFormat.PlainText)
-            made.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
-            made.prepare(QTransform(), self.font)
-        self._texts[key] = made
-        return made
+    def __init__(self, font: QFont, px: int) -> None:
+        self.font = QFont(font)
+        self.font.setPixelSize(px)
+        self._metrics = QFontMetricsF(self.font)
+        self.least = math.ceil(self._metrics.averageCharWidth() * _FEWEST)
+        self._height = math.ceil(self._metrics.height())
+        self._forget()
 
-    def _elided(self, text: str, width: float) -> str:
-        short = short_name(text[:400])
-        if self._metrics.horizontalAdvance(short) <= width:
-            return short
-        elided = self._metrics.elidedText(short, Qt.TextElideMode.ElideRight, width)
-        return elided if len(elided) > _FEWEST else ""
+    def _forget(self) -> None:
+        self.masks = np.zeros(1 << 16, np.uint8)
+        self.places = np.zeros((3, 64), np.int64)
+        self._count, self._used = 2, 0
+        self.places[1, 1] = 1 << 30  # mask 0 is empty, mask 1 never fits
+        self._of = np.zeros((2, 0), np.int64)
+        self.missing = 0
+
+    def find(self, ids: NDArray[np.int64], texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Masks of the whole names and of their telling parts; a few of those not seen before are drawn now."""
+        if self._used > _MOST_BYTES:
+            self._forget()
+        if self._of.shape[1] < len(texts):
+            grown = np.full((2, 2 * len(texts)), -1, np.int64)
+            grown[:, : self._of.shape[1]] = self._of
+            self._of = grown
+        full, short = self._of[0][ids], self._of[1][ids]
+        unknown = np.unique(ids[full < 0])
+        if len(unknown):
+            for text in unknown[:_NEW_PER_FRAME].tolist():
+                name = texts[text].replace("\n", " ")
+                whole = self._draw(name[:_MOST_LETTERS])
+                brief = short_name(name[:400])[:_MOST_LETTERS]
+                self._of[0, text] = whole if len(name) <= _MOST_LETTERS else 1
+                self._of[1, text] = whole if brief == name else self._draw(brief)
+            full, short = np.maximum(self._of[0][ids], 0), np.maximum(self._of[1][ids], 0)
+        self.missing = max(len(unknown) - _NEW_PER_FRAME, 0)
+        return full, short
+
+    def _draw(self, text: str) -> int:
+        wide = math.ceil(self._metrics.horizontalAdvance(text))
+        if not wide:
+            return 0
+        image = QImage(wide, self._height, QImage.Format.Format_Grayscale8)
+        image.fill(0)
+        painter = QPainter(image)
+        painter.setFont(self.font)
+        painter.setPen(QColor("white"))
+        painter.drawText(QPointF(0, self._metrics.ascent()), text)
+        painter.end()
+        size = wide * self._height
+        while self._used + size > len(self.masks):
+            self.masks = np.append(self.masks, np.zeros_like(self.masks))
+        if self._count == self.places.shape[1]:
+            self.places = np.ascontiguousarray(np.append(self.places, np.zeros_like(self.places), axis=1))
+        pixels = np.frombuffer(image.constBits(), np.uint8).reshape(self._height, image.bytesPerLine())[:, :wide]
+        self.masks[self._used : self._used + size] = pixels.reshape(-1)
+        self.places[:, self._count] = self._used, wide, self._height
+        self._used += size
+        self._count += 1
+        return self._count - 1

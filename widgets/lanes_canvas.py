@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -24,18 +26,23 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidget
 
-from viewer.base.frames import LaneFrame
+from viewer.base.frames import LaneFrame, Names
 from viewer.base.theme import Theme
-from widgets.labels import LabelCache
+from widgets.labels import NameMasks
 from widgets.lane_overlay import NotePin, Overlay, note_rect, paint_overlay
 from widgets.painted import PaintedWidget
 
 Source = Callable[[int, int, float], tuple[LaneFrame, Overlay] | None]
 """(width, height, device pixel ratio) -> what to show now; None while there is nothing."""
 
+Stamp = Callable[..., None]
+"""(image, Names, masks of whole names, masks of short ones, coverage, places, padding, fewest pixels)."""
+
 _NOTCH: Final = 120.0
 _TEXT_PAD: Final = 5.0
 _SMALL_ROW: Final = 16
+_TEXT: Final = 11
+_SMALL_TEXT: Final = 10
 
 
 class LanesCanvas(PaintedWidget):
@@ -82,6 +89,9 @@ class LanesCanvas(PaintedWidget):
         self.grabGesture(Qt.GestureType.PinchGesture)
         self.setMinimumSize(120, 60)
         self._source: Source | None = None
+        self._stamp: Stamp | None = None
+        self._image_of: LaneFrame | None = None
+        self._unnamed: Names | None = None
         self._notes: list[NotePin] = []
         self._active_note: int | None = None
         self._press: QPointF | None = None
@@ -92,27 +102,22 @@ class LanesCanvas(PaintedWidget):
         self._note_offset: QPointF | None = None
         self.set_theme(theme)
 
-    def set_source(self, source: Source) -> None:
-        """Where frames come from; called in every paint."""
-        self._source = source
+    def set_source(self, source: Source, stamp: Stamp | None = None) -> None:
+        """Where frames come from (called in every paint), and what blends names into them."""
+        self._source, self._stamp = source, stamp
         self.update()
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours and lay out names anew."""
         self._theme = theme
-        self._text_colors = [QColor(c) for c in theme.paint_text]
         self._make_fonts()
         self.update()
 
     def _make_fonts(self) -> None:
         self._font = QFont(self.font())
         self._font.setPixelSize(12)
-        small = QFont(self.font())
-        small.setPixelSize(10)
-        normal = QFont(self.font())
-        normal.setPixelSize(11)
-        self._labels = LabelCache(normal)
-        self._small_labels = LabelCache(small)
+        self._masks: dict[tuple[int, float], NameMasks] = {}
+        self._image_of = None
 
     def sizeHint(self) -> QSize:
         """A comfortable size."""
@@ -130,29 +135,45 @@ class LanesCanvas(PaintedWidget):
         tall, wide = frame.image.shape
         image = QImage(frame.image.data, wide, tall, wide * 4, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(frame.dpr)
+        if self._image_of is not frame:  # else the names are in it already
+            self._image_of = frame
+            self._stamp_names(frame, frame.names)
+        elif self._unnamed is not None:
+            self._stamp_names(frame, self._unnamed)
         painter.drawImage(QPointF(0, 0), image)
-        self._paint_labels(painter, frame)
         self._notes = [self._dragged(n) for n in overlay.notes]
         overlay.notes = self._notes
         paint_overlay(painter, overlay, self._theme, self._font, QRectF(self.rect()), self._active_note)
 
-    def _paint_labels(self, painter: QPainter, frame: LaneFrame) -> None:
-        width, used = float(self.width()), None
-        fit, up = self._labels.fit, 0.0
-        # Few changes of font and pen; the loop runs for every named slice of every frame.
-        for box in sorted(frame.labels, key=lambda b: (b.height, b.paint)):
-            left = box.x if box.x > 0.0 else 0.0
-            right = box.x + box.width
-            room = (right if right < width else width) - left - 2 * _TEXT_PAD + 2
-            if used != (box.height, box.paint):
-                used = (box.height, box.paint)
-                cache = self._small_labels if box.height < _SMALL_ROW else self._labels
-                fit, up = cache.fit, (box.height - cache.height) / 2 - 0.5
-                painter.setFont(cache.font)
-                painter.setPen(self._text_colors[box.paint])
-            text = fit(box.text, room)
-            if text is not None:
-                painter.drawStaticText(int(left + _TEXT_PAD), round(box.y + up), text)
+    def _stamp_names(self, frame: LaneFrame, names: Names) -> None:
+        """Blend names into the frame's image; some that were never seen before follow in the next paint."""
+        self._unnamed = None
+        if self._stamp is None or not len(names.text):
+            return
+        dpr = frame.dpr
+        small = names.height < _SMALL_ROW * dpr
+        left: list[NDArray[np.bool_]] = []
+        for px, chosen in ((_TEXT, ~small), (_SMALL_TEXT, small)):
+            if not chosen.any():
+                continue
+            some = names if chosen.all() else names.where(chosen)
+            masks = self._masks_for(px, dpr)
+            full, short = masks.find(some.text, some.texts)
+            pad = round(_TEXT_PAD * dpr)
+            self._stamp(frame.image, some, full, short, masks.masks, masks.places, pad, masks.least)
+            if masks.missing:
+                chosen[chosen] = full == 0
+                left.append(chosen)
+        if left:
+            self._unnamed = names.where(np.logical_or.reduce(left))
+            self.update()
+
+    def _masks_for(self, px: int, dpr: float) -> NameMasks:
+        key = (px, dpr)
+        found = self._masks.get(key)
+        if found is None:
+            found = self._masks[key] = NameMasks(self.font(), round(px * dpr))
+        return found
 
     # notes
 

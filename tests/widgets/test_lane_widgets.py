@@ -7,10 +7,11 @@ from PySide6.QtGui import QColor, QFont, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from tests.support.themes import theme
-from viewer.base.frames import Box, LaneFrame, LaneGroup, LaneRow, PlacedRow, Placement
+from viewer.base.frames import LaneFrame, LaneGroup, LaneRow, Names, PlacedRow, Placement
 from viewer.base.ids import LaneKind, Paint
-from viewer.base.selection import SliceRef, TimeRange
-from widgets.labels import LabelCache, short_name
+from viewer.base.selection import TimeRange
+from viewer.views.lanes import stamp_names
+from widgets.labels import NameMasks, short_name
 from widgets.lane_headers import LaneHeaders
 from widgets.lane_overlay import NOTE_WIDTH, NotePin, Overlay, Tip, note_rect, paint_overlay
 from widgets.lanes_canvas import LanesCanvas
@@ -42,19 +43,37 @@ def test_short_names_keep_what_tells(name: str, short: str) -> None:
     assert short_name(name) == short
 
 
-def test_labels_fit_shorten_or_vanish(qtbot: QtBot) -> None:
-    cache = LabelCache(QFont())
-    name = "void at::native::some_kernel<float>(int)"
-    full, short, elided = (cache.fit(name, w) for w in (2000, 160, 70))
-    assert full is not None
-    assert full.text() == name
-    assert short is not None
-    assert short.text() == "some_kernel"
-    assert elided is not None
-    assert elided.text().endswith("…")
-    assert cache.fit(name, 12) is None
-    assert cache.fit(name, 2000) is full
-    assert cache.fit("<b>bold</b>", 2000).text() == "<b>bold</b>"  # type: ignore[union-attr]
+def stamped(width: float, name: str = "void at::native::some_kernel<float>(int)") -> list[int]:
+    """Columns of a white box of that width on black that its name reaches."""
+    masks = NameMasks(QFont(), 11)
+    full, short = masks.find(np.zeros(1, np.int64), [name])
+    image = np.full((20, 600), 0xFF000000, np.uint32)
+    one = np.zeros(1, np.int64)
+    names = Names(np.zeros(1), np.full(1, width), one, one + 20, one, np.full(1, 0xFFFFFFFF, np.uint32), [name])
+    stamp_names(image, names, full, short, masks.masks, masks.places, 5, masks.least)
+    return np.flatnonzero((image != 0xFF000000).any(axis=0)).tolist()
+
+
+def test_names_show_whole_shortened_cut_or_not_at_all(qtbot: QtBot) -> None:
+    whole, short, cut = stamped(500), stamped(120), stamped(50)
+    assert whole[-1] > 2 * short[-1] > 0
+    assert whole[0] == short[0] == cut[0]
+    assert short[-1] < 116, "some_kernel alone"
+    assert 30 < cut[-1] <= 45, "it fades out inside the box"
+    assert stamped(16) == []
+    assert stamped(500, "<b>bold</b>")[-1] > stamped(500, "bold")[-1], "names are no markup"
+    assert stamped(500, "") == []
+
+
+def test_a_frame_makes_a_few_names_and_the_next_ones_the_others(qtbot: QtBot) -> None:
+    masks, texts = NameMasks(QFont(), 11), [f"name {k}" for k in range(100)]
+    ids = np.arange(100)
+    rounds = 1
+    while (masks.find(ids, texts)[0] == 0).any():
+        assert masks.missing
+        rounds += 1
+    assert 2 < rounds < 5
+    assert not masks.missing
 
 
 def group(number: int, *lanes: LaneRow, warning: str = "") -> LaneGroup:
@@ -176,8 +195,10 @@ class Frames:
         if self.error is not None:
             raise self.error
         image = np.full((round(height * dpr), round(width * dpr)), 0xFF336699, np.uint32)
-        box = Box(-3.0, 20.0, 150.0, 20.0, "kernel", Paint.COMPUTE, SliceRef(0, 0))
-        return LaneFrame(image, dpr, TimeRange(0, 100), 0, [box]), self.overlay
+        one = np.zeros(1, np.int64)
+        box = np.zeros(1), np.full(1, 147.0 * dpr), one + round(20 * dpr), one + round(20 * dpr)
+        names = Names(*box, one, np.full(1, 0xFFFFFFFF, np.uint32), ["kernel"])
+        return LaneFrame(image, dpr, TimeRange(0, 100), 0, names), self.overlay
 
 
 @pytest.fixture
@@ -191,7 +212,7 @@ def canvas(qtbot: QtBot) -> LanesCanvas:
 
 def test_the_canvas_shows_the_frame_of_its_size_with_names(canvas: LanesCanvas) -> None:
     frames = Frames()
-    canvas.set_source(frames)
+    canvas.set_source(frames, stamp_names)
     shown = canvas.grab().toImage()
     assert frames.asked[-1][:2] == (300, 120)
     assert shown.pixelColor(250, 100) == QColor("#336699")
@@ -206,7 +227,7 @@ def test_without_frames_the_canvas_is_plain(canvas: LanesCanvas) -> None:
 
 def test_an_error_while_painting_closes_the_painter(canvas: LanesCanvas) -> None:
     frames = Frames()
-    canvas.set_source(frames)
+    canvas.set_source(frames, stamp_names)
     frames.error = ValueError("broken frame")
     with pytest.raises(ValueError, match="broken frame"):
         canvas.grab()

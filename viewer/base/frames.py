@@ -97,6 +97,38 @@ class Box(NamedTuple):
     ref: SliceRef
 
 
+class Swatch(NamedTuple):
+    """One entry of the legend: what a colour stands for, the colour, and the Paint whose pattern lies on it (or -1)."""
+
+    text: str
+    color: str
+    paint: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Slices that are named, in *device* pixels of a frame, n of them.
+
+    ``x0``, ``x1`` float64[n] cut at the frame's borders; ``y``, ``height`` int64[n]; ``text`` int64[n] index into
+    ``texts`` (which grows and never changes otherwise); ``color`` uint32[n] of 0xffRRGGBB. Nothing is written above the
+    pixel row ``above``.
+    """
+
+    x0: NDArray[np.float64]
+    x1: NDArray[np.float64]
+    y: NDArray[np.int64]
+    height: NDArray[np.int64]
+    text: NDArray[np.int64]
+    color: NDArray[np.uint32]
+    texts: list[str]
+    above: int = 0
+
+    def where(self, chosen: NDArray[np.bool_]) -> Names:
+        """Some of them."""
+        x0, x1, y, height = self.x0[chosen], self.x1[chosen], self.y[chosen], self.height[chosen]
+        return Names(x0, x1, y, height, self.text[chosen], self.color[chosen], self.texts, self.above)
+
+
 @dataclass(slots=True)
 class LaneFrame:
     """What the lanes canvas shows: an image and the texts upon it.
@@ -109,7 +141,7 @@ class LaneFrame:
     dpr: float
     window: TimeRange
     top: int
-    labels: list[Box]
+    names: Names
 
 
 @dataclass(frozen=True, slots=True)

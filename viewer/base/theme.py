@@ -27,6 +27,7 @@ class Theme:
     """A theme's colours as ``#rrggbb`` strings.
 
     ``paints`` has one colour per :class:`Paint` in order of its values; ``paint_text`` the text colour upon it.
+    ``hues`` are colours that mean nothing by themselves (names, ranks, groups), with ``hue_text`` upon them.
     Surface tokens: ``window`` (chrome), ``base`` (lanes' background), ``alternate`` (every second row),
     ``group`` (rank header), ``text``, ``muted`` (secondary text), ``line`` (hairlines), ``grid`` (axis grid),
     ``accent`` (focus, selection), ``selection_fill``, ``warning``, ``error``, ``note``, ``note_text``,
@@ -38,6 +39,8 @@ class Theme:
     paints: tuple[str, ...]
     paint_text: tuple[str, ...]
     colors: dict[str, str]
+    hues: tuple[str, ...]
+    hue_text: tuple[str, ...]
 
     def __getitem__(self, token: str) -> str:
         return self.colors[token]
@@ -56,4 +59,13 @@ def parse_theme(name: str, text: str) -> Theme:
         paints=tuple(paints[p.name.lower()]["fill"] for p in Paint),
         paint_text=tuple(paints[p.name.lower()]["text"] for p in Paint),
         colors=dict(data["color"]),
+        hues=tuple(data["hues"]),
+        hue_text=tuple("#ffffff" if _is_dark(hue) else "#101418" for hue in data["hues"]),
     )
+
+
+def _is_dark(color: str) -> bool:
+    """Whether white is easier to read on a colour than black (relative luminance of WCAG 2)."""
+    parts = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.18

@@ -22,6 +22,7 @@ from viewer.store.session import Session
 from viewer.views import viewport
 from viewer.views.lane_hit import time_at, time_of
 from viewer.views.lane_lod import LodStore
+from viewer.views.lanes import stamp_names
 from viewer.views.ticks import Axis, exact, ticks
 from widgets.lane_headers import LaneHeaders
 from widgets.lane_overlay import Overlay, Tip
@@ -115,7 +116,7 @@ class TimelinePanel(QWidget):
         self._lanes.changed.connect(self._refresh)
         self._lanes.marked.connect(self._marked)
         context.reveal_requested.connect(self.reveal)
-        canvas.set_source(self._source)
+        canvas.set_source(self._source, stamp_names)
         canvas.zoomed.connect(lambda steps, x: self.zoom(_NOTCH_ZOOM**steps, x))
         canvas.panned.connect(self.pan)
         canvas.scrolled.connect(self.scroll_by)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewer.base.ids import GPU_CLASSES, Paint
 from viewer.base.work import CancelToken
@@ -16,10 +17,11 @@ from viewer.store.trace import Trace
 
 
 class Built(NamedTuple):
-    """What is built of a trace: its levels, and which paints occur in it."""
+    """What is built of a trace: its levels, which paints occur in it, and how long its longest slice is, ns."""
 
     lod: Lod
     paints: tuple[Paint, ...]
+    longest: int
 
 
 class LodStore:
@@ -29,6 +31,10 @@ class LodStore:
         self._built: WeakKeyDictionary[Trace, Built] = WeakKeyDictionary()
         self._none: WeakKeyDictionary[Trace, Lod] = WeakKeyDictionary()
         self._names: WeakKeyDictionary[Trace, dict[int, str]] = WeakKeyDictionary()
+        self._ids: WeakKeyDictionary[Trace, NDArray[np.int64]] = WeakKeyDictionary()
+        self._id_of: dict[str, int] = {}
+        self.texts: list[str] = []
+        """Every name that was ever drawn, once; its place is its number in frames."""
 
     def get(self, trace: Trace) -> Lod:
         """The levels of a trace; none of its rows has any before they are built."""
@@ -37,6 +43,11 @@ class LodStore:
         if lod is None:
             lod = self._none[trace] = no_lod(len(trace.rows))
         return lod
+
+    def longest(self, trace: Trace) -> int:
+        """No slice of the trace lasts longer, ns."""
+        built = self._built.get(trace)
+        return built.longest if built is not None else 2**63 - 1
 
     def missing(self, session: Session) -> list[Trace]:
         """Traces of the session whose levels are not built."""
@@ -64,6 +75,22 @@ class LodStore:
 
         return name
 
+    def text_ids(self, trace: Trace, strings: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Places in :attr:`texts` of strings of a trace (-1 is the empty name)."""
+        known = self._ids.get(trace)
+        if known is None:
+            known = self._ids[trace] = np.full(len(trace.strings) + 1, -1, np.int64)
+        out = known[strings]
+        if out.min(initial=0) < 0:
+            for string in np.unique(strings[out < 0]).tolist():
+                text = trace.text(string)
+                place = self._id_of.setdefault(text, len(self.texts))
+                if place == len(self.texts):
+                    self.texts.append(text)
+                known[string] = place
+            out = known[strings]
+        return out
+
 
 def build(trace: Trace, cancel: CancelToken | None = None) -> Built:
     """Build the levels of a trace; slow, for a worker thread."""
@@ -72,4 +99,4 @@ def build(trace: Trace, cancel: CancelToken | None = None) -> Built:
     s = trace.slices
     counts = np.bincount(s.paint, minlength=len(Paint))
     lod = build_lod(s.start_ns, s.dur_ns, s.paint, trace.rows.begin, trace.rows.end)
-    return Built(lod, tuple(p for p in Paint if counts[p]))
+    return Built(lod, tuple(p for p in Paint if counts[p]), int(lod.longest.max(initial=0)))

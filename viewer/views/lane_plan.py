@@ -5,7 +5,8 @@ It depends on scroll position and size alone, so panning and zooming in time reu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +34,35 @@ class Line:
     lane: LaneRow | None
 
 
-@dataclass(frozen=True, slots=True)
+NO_LINES: Final = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
 class Plan:
-    """Pixel rows of a canvas in device pixels; see viewer.jit.raster.compose for the arrays."""
+    """Pixel rows of a canvas in device pixels; see viewer.jit.raster.compose for the arrays.
+
+    ``line_px`` are int64[lines] each: the first pixel row of every line and how many it would fill, uncut. ``above``:
+    names do not reach above this pixel row.
+    """
 
     lines: tuple[Line, ...]
     line_of: NDArray[np.int32]
     ground_of: NDArray[np.uint8]
     under_of: NDArray[np.uint8]
     sources: dict[int, SourceRows]
+    line_px: tuple[NDArray[np.int64], NDArray[np.int64]]
+    above: int = 0
+    _named: dict[int, dict[int, SourceRows]] = field(default_factory=dict)
+
+    def named(self, min_height: int) -> dict[int, SourceRows]:
+        """The part of ``sources`` on lines of lanes that are at least so tall."""
+        found = self._named.get(min_height)
+        if found is None:
+            tall = np.array([line.lane is not None and line.height >= min_height for line in self.lines], np.bool_)
+            kept = {s: (where, tall[where.lines]) for s, where in self.sources.items()}
+            found = {s: SourceRows(w.rows[keep], w.lines[keep]) for s, (w, keep) in kept.items() if keep.any()}
+            self._named[min_height] = found
+        return found
 
 
 def plan(session: Session, placement: Placement, top: int, height: int, dpr: float) -> Plan:
@@ -86,7 +107,9 @@ def plan(session: Session, placement: Placement, top: int, height: int, dpr: flo
     sources = {
         source: SourceRows(np.array(rows[source], np.int64), np.array(targets[source], np.int64)) for source in rows
     }
-    return Plan(tuple(lines), line_of, ground_of, under_of, sources)
+    first = np.array([round((line.y - top) * dpr) for line in lines], np.int64)
+    tall_px = np.array([round(line.height * dpr) for line in lines], np.int64)
+    return Plan(tuple(lines), line_of, ground_of, under_of, sources, (first, tall_px))
 
 
 def rows_at(session: Session, lane: LaneRow, depth: int) -> list[tuple[int, int]]:

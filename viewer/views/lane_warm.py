@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.base.frames import Names
 from viewer.jit.lod import Lod, build_lod, no_lod
 from viewer.jit.raster import compose, find_wide, first_from, first_touching, mark, sample
+from viewer.jit.stamp import hatch, stamp
+from viewer.views.palette import INKS
 
 
 def draw_rows(
@@ -48,6 +51,36 @@ def draw_rows(
     )
 
 
+def stamp_names(
+    image: NDArray[np.uint32],
+    names: Names,
+    full: NDArray[np.int64],
+    short: NDArray[np.int64],
+    masks: NDArray[np.uint8],
+    places: NDArray[np.int64],
+    pad: int,
+    least: int,
+) -> None:
+    """Call :func:`viewer.jit.stamp.stamp` with the fields of Names; ``places`` is (offset, width, height) of masks."""
+    stamp(
+        image,
+        names.x0,
+        names.x1,
+        names.y,
+        names.height,
+        names.above,
+        names.color,
+        full,
+        short,
+        masks,
+        places[0],
+        places[1],
+        places[2],
+        pad,
+        least,
+    )
+
+
 def warm_up() -> None:
     """Compile (or load) every loop that painting uses, for the types of mapped tables. Slow; for a worker thread."""
     times = np.arange(4, dtype=np.int64) * 10
@@ -62,10 +95,15 @@ def warm_up() -> None:
         draw_rows(times, durs, paints, begin, end, which, which, lod, 0, 40, 5.0, lines)
     mark(times, durs, begin, end, which, which, which, 0, 40, lines[3])
     ground = np.zeros((1, 8), np.uint32)
-    fills = np.zeros((1, 10, 256), np.uint32)
+    fills = np.zeros((1, INKS, 256), np.uint32)
     rows = np.zeros(2, np.uint8)
     image = np.zeros((2, 8), np.uint32)
     compose(image, rows.astype(np.int32), rows, rows, ground, fills, fills[0, :, 0].copy(), 1, 0, *lines)
+    inks = fills[0, :, 0].copy()
+    hatch(image, rows.astype(np.int32), lines[0], lines[1], np.zeros(INKS, np.uint8), inks, 6, 1)
+    one = np.zeros(1, np.int64)
+    box = np.zeros(1), np.full(1, 8.0), one, one + 2, one, np.zeros(1, np.uint32)
+    stamp_names(image, Names(*box, []), one, one, np.zeros(4, np.uint8), np.ones((3, 1), np.int64), 0, 1)
     found = np.zeros(4, np.int64)
     find_wide(times, durs, begin, end, which + 99, which, 0, 40, 1, found, found.copy())
     first_from(times, 0, 4, 0)

@@ -6,25 +6,27 @@ in and go out are session time; each input's raw clock is used inside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.frames import Arrow, Box, Hit, LaneFrame, PlacedRow, Placement
-from viewer.base.ids import Paint
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
-from viewer.jit.raster import compose, find_wide, mark
+from viewer.jit.raster import compose, mark
+from viewer.jit.stamp import hatch
 from viewer.store.session import Session
 from viewer.views import lane_hit
 from viewer.views.lane_arrows import find_arrows
 from viewer.views.lane_lod import LodStore
-from viewer.views.lane_plan import Line, Plan, SourceRows, plan, summary_rows
+from viewer.views.lane_looks import Look, Matched
+from viewer.views.lane_names import EMPTY_NAMES, MOST_BOXES, find_boxes, find_names
+from viewer.views.lane_plan import NO_LINES, Line, Plan, SourceRows, plan, summary_rows
 from viewer.views.lane_tree import LANE_PAD, RowHeight, build_tree, default_row_height, full_row_height, place, shrinks
-from viewer.views.lane_warm import draw_rows, warm_up
-from viewer.views.palette import palette, rgb
+from viewer.views.lane_warm import draw_rows, stamp_names, warm_up
+from viewer.views.palette import DIM, INKS, palette, rgb
 
 __all__ = [
     "LANE_PAD",
@@ -36,20 +38,14 @@ __all__ = [
     "full_row_height",
     "place",
     "shrinks",
+    "stamp_names",
     "warm_up",
 ]
 
-LABEL_MIN_PX: Final = 40
-"""Slices at least this wide are named."""
-LABEL_MIN_HEIGHT: Final = 11
-"""Sub-rows at least this tall have names."""
-MOST_BOXES: Final = 20_000
+Sampled = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
+"""Paint, coverage, left borders and marks of the sampled lines."""
 EDGE_FROM_PX: Final = 5.0
 """Slices at least this wide get a darker left border."""
-OVERHANG: Final = 4.0
-"""Boxes are cut this far outside the frame, so that their outlines stay outside."""
-
-_PAINTS: Final = tuple(Paint)
 
 
 class LanePainter:
@@ -68,6 +64,10 @@ class LanePainter:
         self._lods = lods if lods is not None else LodStore()
         self._plans: dict[tuple[int, int, float], Plan] = {}
         self._picked: dict[int, NDArray[np.int64]] = {}
+        self._looks: Mapping[int, Look] = {}
+        self._matched: Mapping[int, Matched] = {}
+        self._patterns: NDArray[np.uint8] | None = None
+        self._over = np.zeros((4, 1, 1), np.uint8)
         self._refs: dict[tuple[int, int], SliceRef] = {}
         self._image = np.zeros((1, 1), np.uint32)
         self._lines = np.zeros((4, 1, 1), np.uint8)
@@ -96,6 +96,22 @@ class LanePainter:
         """Underline slices: ascending rows of ``slices`` per input; {} for none. See ``lane_hit.same_name``."""
         self._picked = picked
 
+    def colour(self, looks: Mapping[int, Look]) -> None:
+        """Draw inputs in other colours than those of classes: their looks by input; {} for classes."""
+        self._looks = looks
+
+    def brighten(self, matched: Mapping[int, Matched]) -> None:
+        """Draw slices pale that a filter does not match: what it matches by input; {} draws all as ever."""
+        self._matched = matched
+
+    def set_patterns(self, patterns: Mapping[int, int]) -> None:
+        """Lay patterns over inks: 1 and 2 stripes, 3 dots; {} for none."""
+        self._patterns = None
+        if patterns:
+            self._patterns = np.zeros(INKS, np.uint8)
+            for ink, pattern in patterns.items():
+                self._patterns[ink] = pattern
+
     def frame(
         self,
         window: TimeRange,
@@ -116,7 +132,7 @@ class LanePainter:
             height: logical px.
             dpr: device pixels per logical px.
             grid: x (logical px) of thin lines on the background.
-            labels: whether to collect the boxes that are named.
+            labels: whether to collect what is named.
 
         Returns:
             A frame whose image is reused by the next call.
@@ -141,10 +157,13 @@ class LanePainter:
             edge,
             marks,
         )
-        boxes: list[Box] = []
-        if labels:
-            boxes = list(self._boxes(current, window, width, LABEL_MIN_PX, top, LABEL_MIN_HEIGHT))
-        return LaneFrame(self._image, dpr, window, top, boxes)
+        if self._patterns is not None:
+            hair = max(1, round(dpr))
+            hatch(self._image, current.line_of, paint, cover, self._patterns, self._palette.patterns, 6 * hair, hair)
+        args = (self.session, self._lods, self._looks, self._matched)
+        quiet = EMPTY_NAMES
+        names = find_names(*args, current, window, wide, dpr, self._palette.texts) if labels else quiet
+        return LaneFrame(self._image, dpr, window, top, names)
 
     def boxes(self, window: TimeRange, width: int, min_px: float, top: int = 0, height: int | None = None) -> list[Box]:
         """Slices that show for at least ``min_px`` logical px, at most 20,000.
@@ -152,7 +171,9 @@ class LanePainter:
         ``y`` is relative to ``top``; by default the whole content is searched. Slices of summary strips are left out.
         """
         tall = self.placement.height - top if height is None else height
-        return list(self._boxes(self._plan(top, max(1, tall), 1.0), window, width, min_px, top, 0))
+        self._refs = refs = self._refs if len(self._refs) < 4 * MOST_BOXES else {}
+        current = self._plan(top, max(1, tall), 1.0)
+        return list(find_boxes(self.session, self._lods, refs, current, window, width, min_px, top, 0))
 
     def hit(self, window: TimeRange, width: int, x: float, y_content: float) -> Hit | None:
         """What lies under a point: the slice at x (or the nearest within 3 px), else a stream's gap, else the row.
@@ -204,7 +225,7 @@ class LanePainter:
         sources = {s: SourceRows(np.array(rows[s], np.int64), np.array(lines[s], np.int64)) for s in rows}
         line_of = (np.arange(tall) * bands // tall).astype(np.int32)
         ground = np.zeros(tall, np.uint8)
-        whole = Plan(tuple(Line(0, 0, None) for _ in range(bands)), line_of, ground, ground, sources)
+        whole = Plan((Line(0, 0, None),) * bands, line_of, ground, ground, sources, (NO_LINES, NO_LINES))
         paint, cover, edge, marks = self._sample_into(whole, extent, np.zeros((4, bands, wide), np.uint8), np.inf, {})
         compose(
             image,
@@ -239,15 +260,46 @@ class LanePainter:
             grounds[:, max(at, 0) : max(at + max(1, round(dpr)), 0)] = self._palette.grid[:, None]
         return grounds
 
-    def _sample(
-        self, current: Plan, window: TimeRange, wide: int, dpr: float
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    def _sample(self, current: Plan, window: TimeRange, wide: int, dpr: float) -> Sampled:
         count = max(len(current.lines), 1)
         if self._lines.shape[1] < count or self._lines.shape[2] != wide:
             self._lines = np.zeros((4, count, wide), np.uint8)
         lines = self._lines[:, :count]
         lines[1:].fill(0)
-        return self._sample_into(current, window, lines, EDGE_FROM_PX * dpr, self._picked)
+        sampled = self._sample_into(current, window, lines, EDGE_FROM_PX * dpr, self._picked)
+        if self._matched:
+            self._overlay_matched(current, window, lines, EDGE_FROM_PX * dpr)
+        return sampled
+
+    def _overlay_matched(self, current: Plan, window: TimeRange, lines: NDArray[np.uint8], edge_from: float) -> None:
+        """Make what is drawn pale, and put what the filter matches upon it: no match hides behind other slices."""
+        lines[0] |= DIM
+        if self._over.shape != lines.shape:
+            self._over = np.zeros(lines.shape, np.uint8)
+        over = self._over
+        over[1:].fill(0)
+        for source, where in current.sources.items():
+            m = self._matched.get(source)
+            if m is not None:
+                item = self.session.inputs[source]
+                t0 = item.clock.to_raw(window.start_ns)
+                draw_rows(
+                    m.starts,
+                    m.durs,
+                    m.look.ink,
+                    m.begin,
+                    m.end,
+                    where.rows,
+                    where.lines,
+                    m.look.lod,
+                    t0,
+                    window.length_ns,
+                    edge_from,
+                    over,
+                )
+        bright = over[1] > 0
+        for k in range(3):
+            np.copyto(lines[k], over[k], where=bright)
 
     def _sample_into(
         self,
@@ -256,21 +308,21 @@ class LanePainter:
         lines: NDArray[np.uint8],
         edge_from: float,
         picked: dict[int, NDArray[np.int64]],
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    ) -> Sampled:
         for source, where in current.sources.items():
             item = self.session.inputs[source]
             trace = item.trace
-            lod = self._lods.get(trace)
+            look = self._looks.get(source)
             t0 = item.clock.to_raw(window.start_ns)
             draw_rows(
                 trace.slices.start_ns,
                 trace.slices.dur_ns,
-                trace.slices.paint,
+                trace.slices.paint if look is None else look.ink,
                 trace.rows.begin,
                 trace.rows.end,
                 where.rows,
                 where.lines,
-                lod,
+                self._lods.get(trace) if look is None else look.lod,
                 t0,
                 window.length_ns,
                 edge_from,
@@ -290,59 +342,3 @@ class LanePainter:
                     lines[3],
                 )
         return lines[0], lines[1], lines[2], lines[3]
-
-    def _boxes(
-        self, current: Plan, window: TimeRange, width: int, min_px: float, top: int, min_height: int
-    ) -> Iterator[Box]:
-        at_least = max(1, int(np.ceil(window.length_ns * min_px / width)))
-        scale = width / window.length_ns
-        which = np.empty(MOST_BOXES, np.int64)
-        found = np.empty(MOST_BOXES, np.int64)
-        left = MOST_BOXES
-        refs = self._refs if len(self._refs) < 4 * MOST_BOXES else {}
-        self._refs = refs
-        for source, where in current.sources.items():
-            lines = [current.lines[k] for k in where.lines.tolist()]
-            named = np.array([line.lane is not None and line.height >= min_height for line in lines], np.bool_)
-            if not named.any() or left <= 0:
-                continue
-            lines = [line for line, keep in zip(lines, named, strict=True) if keep]
-            item = self.session.inputs[source]
-            trace = item.trace
-            s = trace.slices
-            t0 = item.clock.to_raw(window.start_ns)
-            n = cast(
-                int,
-                find_wide(
-                    s.start_ns,
-                    s.dur_ns,
-                    trace.rows.begin,
-                    trace.rows.end,
-                    self._lods.get(trace).longest,
-                    where.rows[named],
-                    t0,
-                    window.length_ns,
-                    at_least,
-                    which[:left],
-                    found[:left],
-                ),
-            )
-            left -= n
-            at = found[:n]
-            begin = np.maximum((s.start_ns[at] - t0) * scale, -OVERHANG)
-            end = np.minimum((s.start_ns[at] + s.dur_ns[at] - t0) * scale, width + OVERHANG)
-            names = self._lods.names(trace)
-            for q, i, x0, x1, name, paint in zip(
-                which[:n].tolist(),
-                at.tolist(),
-                begin.tolist(),
-                end.tolist(),
-                s.name[at].tolist(),
-                s.paint[at].tolist(),
-                strict=True,
-            ):
-                line = lines[q]
-                ref = refs.get((source, i))
-                if ref is None:  # while panning, most boxes were there before
-                    ref = refs[source, i] = SliceRef(source, i)
-                yield Box(x0, line.y - top, x1 - x0, line.height, names(name), _PAINTS[paint], ref)

@@ -11,8 +11,9 @@ from viewer.base.ids import Paint
 from viewer.base.scene import Bounds, Font, SceneHatch, SceneImage, SceneLine, SceneRect
 from viewer.base.time import format_duration
 from viewer.store.session import Session
+from viewer.views.lane_names import MOST_BOXES
 from viewer.views.lane_tree import is_collapsed
-from viewer.views.lanes import EDGE_FROM_PX, MOST_BOXES, LanePainter
+from viewer.views.lanes import EDGE_FROM_PX, LanePainter
 from viewer.views.palette import rgb
 from viewer.views.picture_canvas import Canvas
 from viewer.views.picture_rows import Chosen, paints_in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from viewer.base.selection import TimeRange
@@ -37,6 +38,7 @@ class Axis:
     step_ns: int
 
 
+@lru_cache(maxsize=8)
 def ticks(window: TimeRange, origin_ns: int, width_px: float) -> Axis:
     """Ticks of a window.
 

@@ -1,0 +1,68 @@
+"""Names and patterns upon the image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewer.jit.stamp import hatch, stamp
+
+BLACK, WHITE = 0xFF000000, 0xFFFFFFFF
+
+
+def stamped(x0: float, x1: float, y: int, above: int = 0, least: int = 4) -> np.ndarray:
+    """An image of 20 x 60 with a mask of 12 x 4 full pixels, of which the short form is 6 wide."""
+    image = np.full((20, 60), BLACK, np.uint32)
+    masks = np.full(200, 255, np.uint8)
+    at = np.zeros(2, np.int64)
+    wide, tall = np.array([12, 6], np.int64), np.array([4, 4], np.int64)
+    one = np.zeros(1, np.int64)
+    colors = np.full(1, WHITE, np.uint32)
+    box = np.full(1, x0), np.full(1, x1), one + y, one + 8
+    stamp(image, *box, above, colors, one, one + 1, masks, at, wide, tall, 1, least)
+    return image != BLACK
+
+
+def test_a_name_lies_in_the_middle_of_its_box() -> None:
+    lit = stamped(10.0, 30.0, 5)
+    rows, columns = np.flatnonzero(lit.any(axis=1)), np.flatnonzero(lit.any(axis=0))
+    assert rows.tolist() == [7, 8, 9, 10]
+    assert columns.tolist() == list(range(11, 23))
+
+
+def test_the_short_form_serves_where_the_whole_does_not_fit() -> None:
+    assert np.flatnonzero(stamped(10.0, 20.0, 5).any(axis=0)).tolist() == list(range(11, 17))
+    cut = np.flatnonzero(stamped(10.0, 15.0, 5).any(axis=0))
+    assert cut[0] >= 11
+    assert cut[-1] <= 15
+    assert not stamped(10.0, 13.0, 5).any(), "too few pixels of it would show"
+
+
+def test_nothing_is_written_outside() -> None:
+    assert np.flatnonzero(stamped(-20.0, 30.0, 5).any(axis=0)).tolist() == list(range(1, 13))
+    assert not stamped(58.0, 60.0, 5).any()
+    assert np.flatnonzero(stamped(10.0, 30.0, 14).any(axis=1)).tolist() == [16, 17, 18, 19]
+    assert np.flatnonzero(stamped(10.0, 30.0, -4).any(axis=1)).tolist() == [0, 1]
+    assert np.flatnonzero(stamped(10.0, 30.0, 5, above=9).any(axis=1)).tolist() == [9, 10]
+    assert not stamped(10.0, 30.0, 40).any()
+
+
+def test_patterns_lie_on_their_own_paints() -> None:
+    line_of = np.array([-1, 0, 0, 0, 0, 1], np.int32)
+    paint = np.zeros((2, 24), np.uint8)
+    paint[0, 8:16], paint[0, 16:] = 1, 2
+    cover = np.full((2, 24), 255, np.uint8)
+    cover[0, 10] = 0
+    found = {}
+    for pattern in (1, 2, 3):
+        image = np.full((6, 24), BLACK, np.uint32)
+        of = np.array([0, pattern, 0], np.uint8)
+        hatch(image, line_of, paint, cover, of, np.full(3, WHITE, np.uint32), 4, 1)
+        lit = image != BLACK
+        assert not lit[[0, 5]].any()
+        assert not lit[:, :8].any()
+        assert not lit[:, 16:].any()
+        assert not lit[:, 10].any()
+        found[pattern] = [np.flatnonzero(row).tolist() for row in lit[1:5]]
+    assert found[1] == [[11, 15], [14], [9, 13], [8, 12]]
+    assert found[2] == [[9, 13], [14], [11, 15], [8, 12]]
+    assert found[3] == [[], [], [], [8, 12]]
