@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
     QMenu,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
@@ -50,6 +51,8 @@ COLUMN_MOST = 220
 INDENT = "\u2002"
 """Before texts that follow a column of numbers, which end where they begin."""
 CHIP = 9
+CHIP_ROLE = Qt.ItemDataRole.UserRole + 1
+"""The colour of a row's class; None without one."""
 _TEXT_MARGIN = 4
 _NUMBER = (int, float, type(None))
 _UNITS = (" ns", " us", " ms", " s")
@@ -148,6 +151,9 @@ class TableModel(QAbstractTableModel):
             return f"{text}, {named}" if column == 0 and named else text
         if role == Qt.ItemDataRole.ForegroundRole and self.theme is not None and text == "–":
             return color(self.theme, "muted")
+        if role == CHIP_ROLE and self.theme is not None:
+            paint = self.frame.paints[row] if row < len(self.frame.paints) else None
+            return None if paint is None else QColor(self.theme.paints[paint])
         return None
 
     def _tip(self, row: int, column: int) -> str:
@@ -205,31 +211,20 @@ class NameDelegate(QStyledItemDelegate):
 class ChipDelegate(NameDelegate):
     """Draws a chip in the colour of the row's class before the first column's text."""
 
-    def __init__(self, model: TableModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._model = model
-
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paint a cell."""
-        model = self._model
-        row = model.order[index.row()]
-        paint = model.frame.paints[row] if row < len(model.frame.paints) else None
-        if paint is not None and model.theme is not None:
+        chip_color = index.data(CHIP_ROLE)
+        if chip_color is not None:
             shifted = QStyleOptionViewItem(option)
             rect: QRect = option.rect
-            selected = index.row() in {i.row() for i in self._selected()}
-            if selected:
-                painter.fillRect(rect, color(model.theme, "selection_fill"))
+            if option.state & QStyle.StateFlag.State_Selected:
+                painter.fillRect(rect, option.palette.highlight())
             chip = QRect(rect.left() + 4, rect.center().y() - CHIP // 2, CHIP, CHIP)
-            painter.fillRect(chip, QColor(model.theme.paints[paint]))
+            painter.fillRect(chip, chip_color)
             shifted.rect = rect.adjusted(CHIP + 6, 0, 0, 0)
             super().paint(painter, shifted, index)
         else:
             super().paint(painter, option, index)
-
-    def _selected(self) -> list[QModelIndex]:
-        view = self.parent()
-        return view.selectionModel().selectedRows() if isinstance(view, QTableView) else []
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         """Preferred size."""
@@ -256,7 +251,7 @@ class DataTable(QTableView):
         self._model = TableModel(self)
         self.setModel(self._model)
         self.setItemDelegate(NameDelegate(self))
-        self.setItemDelegateForColumn(0, ChipDelegate(self._model, self))
+        self.setItemDelegateForColumn(0, ChipDelegate(self))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)

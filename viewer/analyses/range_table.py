@@ -166,7 +166,7 @@ def range_table(
     by: str = "name",
     *,
     cancel: CancelToken | None = None,
-    tell: Callable[[RangeTable], None] | None = None,
+    tell: Callable[[Callable[[], RangeTable]], None] | None = None,
 ) -> RangeTable:
     """What runs on lanes inside a range.
 
@@ -176,7 +176,7 @@ def range_table(
         windows: the range on each file's own clock.
         by: one of GROUPINGS.
         cancel: stops between two files.
-        tell: is given the table so far after each file but the last.
+        tell: is given what makes the table so far, after each file but the last.
     """
     merger = _Merger(session, by, len(parts), _span(session, parts, windows))
     for number, (source, lanes) in enumerate(parts.items()):
@@ -184,7 +184,7 @@ def range_table(
             cancel.check()
         merger.add(source, lanes, windows.get(source, _EVERYTHING))
         if tell is not None and number + 1 < len(parts):
-            tell(merger.table())
+            tell(merger.table)
     return merger.table()
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from viewer.base.selection import Selection
 
 PANELS: Final = (("attribution", "Attribution"), ("breakdown", "Breakdown"), ("files", "Files"))
+BELOW: Final = (("range", "Selection"),)
+"""Panels below the lanes: wide tables, hidden until something asks for them."""
+HEIGHT_BELOW: Final = 230
 WIDTH: Final = 400
 STACK_FROM_HEIGHT: Final = 980
 """A window at least this high shows Attribution above Breakdown; a lower one shows them as tabs."""
@@ -28,11 +31,11 @@ class Docks:
         self._docks: dict[str, QDockWidget] = {}
         window.setDockNestingEnabled(True)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        for name, title in PANELS:
+        for name, title in (*PANELS, *BELOW):
             dock = QDockWidget(title, window)
             dock.setObjectName(name)
             dock.setWidget(QWidget())
-            window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+            window.addDockWidget(_area(name), dock)
             dock.hide()
             dock.topLevelChanged.connect(self._later)
             dock.visibilityChanged.connect(self._later)
@@ -106,10 +109,10 @@ class Docks:
     def reset(self) -> None:
         """The first arrangement: tabs in a low window, Attribution above Breakdown in a high one."""
         attribution, breakdown, files = (self._docks[name] for name, _ in PANELS)
-        for dock in self._docks.values():
+        for name, dock in self._docks.items():
             dock.setFloating(False)
-            self._window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-            dock.setVisible(self._in_job)
+            self._window.addDockWidget(_area(name), dock)
+            dock.setVisible(self._in_job and (name, dock.windowTitle()) in PANELS)
         if self._window.height() >= STACK_FROM_HEIGHT:
             self._window.splitDockWidget(attribution, breakdown, Qt.Orientation.Vertical)
         else:
@@ -128,3 +131,17 @@ class Docks:
         dock = self._docks[name]
         if self._in_job and dock.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(dock):
             dock.raise_()
+
+    def show_below(self, name: str) -> None:
+        """Show a panel below the lanes, at a height that leaves them most of the window."""
+        dock = self._docks[name]
+        if not self._in_job or dock.isVisibleTo(self._window):
+            return
+        dock.show()
+        if not dock.isFloating():
+            self._window.resizeDocks([dock], [min(HEIGHT_BELOW, self._window.height() // 3)], Qt.Orientation.Vertical)
+
+
+def _area(name: str) -> Qt.DockWidgetArea:
+    below = any(name == other for other, _ in BELOW)
+    return Qt.DockWidgetArea.BottomDockWidgetArea if below else Qt.DockWidgetArea.RightDockWidgetArea

@@ -6,5 +6,6 @@ from typing import Final
 
 from viewer.app.features.base import Feature
 from viewer.app.features.navigation import Navigation
+from viewer.app.features.selection import SelectionTable
 
-FEATURES: Final[tuple[type[Feature], ...]] = (Navigation,)
+FEATURES: Final[tuple[type[Feature], ...]] = (Navigation, SelectionTable)

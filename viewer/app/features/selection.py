@@ -1,0 +1,78 @@
+"""The table of what runs in a selection: its panel below the lanes, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtWidgets import QFileDialog
+
+from viewer.app.features.base import Feature
+
+if TYPE_CHECKING:
+    from viewer.app.workspace import Workspace
+    from viewer.base.selection import Selection
+    from viewer.panels.range_table import RangePanel
+
+
+class SelectionTable(Feature):
+    """Shows the Selection panel when a range or several lanes are selected, until the user closes it."""
+
+    panel: RangePanel | None = None
+    _closed = False
+
+    def handlers(self) -> dict[str, Callable[[], None]]:
+        """What runs for which action."""
+        return {"selection_table": self.show_table}
+
+    def attach(self, workspace: Workspace) -> None:
+        """Make the panel."""
+        from viewer.panels.range_table import RangePanel
+
+        self.panel = RangePanel(workspace.context, self.window)
+        docks = self.window.docks
+        docks.fill({"range": self.panel})
+        docks["range"].installEventFilter(self)
+        docks["range"].toggleViewAction().triggered.connect(self._toggled)
+        self.panel.save_requested.connect(self.save)
+        workspace.context.selection_changed.connect(self._selected)
+
+    def show_table(self) -> None:
+        """Show the panel and go to it."""
+        if self.panel is not None and self.window.has_job:
+            self._closed = False
+            self.window.docks.show_below("range")
+            self.window.docks["range"].raise_()
+            self.panel.table.setFocus()
+
+    def save(self, records: list[list[str]]) -> None:
+        """Ask for a file and write the rows."""
+        start = str(Path(self.window.settings.last_folder or Path.home()) / "selection.csv")
+        chosen, _ = QFileDialog.getSaveFileName(self.window, "Save Table", start, "CSV (*.csv)")
+        if not chosen:
+            return
+        from viewer.exporters.table_csv import write_csv
+
+        count = len(records) - 1
+        path = Path(chosen if chosen.lower().endswith(".csv") else chosen + ".csv")
+        try:
+            write_csv(path, records)
+        except OSError as error:
+            self.window.say("error", f"{path}: cannot be written ({error.strerror}). Choose another place.")
+            return
+        self.window.say("info", f"{count:,} row{'' if count == 1 else 's'} written to {path}.")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A panel that was closed stays closed."""
+        if event.type() == QEvent.Type.Close:
+            self._closed = True
+        return super().eventFilter(watched, event)
+
+    def _toggled(self, shown: bool) -> None:
+        self._closed = not shown
+
+    def _selected(self, selection: Selection) -> None:
+        if not self._closed and (selection.range is not None or selection.lanes):
+            self.window.docks.show_below("range")

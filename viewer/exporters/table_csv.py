@@ -1,0 +1,37 @@
+"""A table as comma-separated values (RFC 4180, UTF-8)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_bytes(records: Iterable[Sequence[str]]) -> bytes:
+    """Records as bytes. Texts that a spreadsheet would run as a formula get an apostrophe before them."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    for record in records:
+        writer.writerow([_harmless(cell) for cell in record])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _harmless(cell: str) -> str:
+    if not cell.startswith(_FORMULA):
+        return cell
+    number = cell.lstrip("+-").replace(".", "", 1).replace("e", "", 1).replace("-", "", 1)
+    return cell if number.isdecimal() else f"'{cell}"
+
+
+def write_csv(path: Path, records: Iterable[Sequence[str]]) -> None:
+    """Write a table in one piece; raises OSError and leaves an older file as it was."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(csv_bytes(records))
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
