@@ -65,6 +65,7 @@ class LaneHeaders(PaintedWidget):
         self._deep: frozenset[str] = frozenset()
         self._tall: frozenset[str] = frozenset()
         self._folds: dict[str, bool] = {}
+        self._counts: dict[str, int] = {}
         self._selected: int | None = None
         self._chosen: frozenset[str] = frozenset()
         self._top = 0
@@ -94,6 +95,25 @@ class LaneHeaders(PaintedWidget):
         self._heads = [row for row in placement.rows if row.lane is None]
         self._hover = None
         self.update()
+
+    def set_counts(self, counts: Mapping[str, int]) -> None:
+        """Small numbers at lanes by their keys (hits of a search); headers of groups show the sums."""
+        if counts != self._counts:
+            self._counts = dict(counts)
+            self.update()
+
+    def _paint_count(self, painter: QPainter, number: int, right: float, line: QRectF) -> None:
+        font = self._font(9, bold=True)
+        text, metrics = f"{number:,}", QFontMetricsF(font)
+        box = QRectF(0, 0, metrics.horizontalAdvance(text) + 8, min(metrics.height(), line.height()))
+        box.moveCenter(line.center())
+        box.moveRight(right)
+        painter.setFont(font)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._theme["accent"]))
+        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        painter.setPen(QColor(self._theme["base"]))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def set_top(self, top: int) -> None:
         """Scroll: this px of the content is at the top."""
@@ -165,6 +185,10 @@ class LaneHeaders(PaintedWidget):
             painter.setFont(self._font(13, bold=True))
             painter.setPen(QColor(theme["warning"]))
             painter.drawText(QRectF(right, box.top(), 16, box.height()), Qt.AlignmentFlag.AlignCenter, "⚠")
+        number = sum(self._counts.get(lane.key, 0) for lane in group.lanes) if self._counts else 0
+        if number:
+            self._paint_count(painter, number, right, box)
+            right -= 44
         font = self._font(12, bold=True)
         metrics = QFontMetricsF(font)
         title = metrics.elidedText(group.title, Qt.TextElideMode.ElideMiddle, right - left)
@@ -195,6 +219,9 @@ class LaneHeaders(PaintedWidget):
             at = QPointF(right - 4, line.center().y())
             self._paint_triangle(painter, at, opened=lane.key in self._tall, muted=not hovered)
             line.setRight(right - 14)
+        if lane.key in self._counts:
+            self._paint_count(painter, self._counts[lane.key], line.right(), line)
+            line.setRight(line.right() - 44)
         font = self._font(11)
         metrics = QFontMetricsF(font)
         if line.height() < metrics.height():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPen
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
@@ -15,6 +16,12 @@ from widgets.painted import PaintedWidget
 HEIGHT: Final = 40
 _EDGE_PX: Final = 5.0
 _LEAST_PX: Final = 6.0
+_DRAG_PX: Final = 4.0
+_WHOLE: Final = 0.98
+"""A window that covers so much cannot be moved: a drag draws a new one."""
+_NOTCH: Final = 120.0
+MARK_COLORS: Final = {"found": "warning", "marks": "accent", "notes": "note_text"}
+"""Sorts of marks from bottom to top, and the theme's colour of each."""
 
 
 class Minimap(PaintedWidget):
@@ -22,17 +29,22 @@ class Minimap(PaintedWidget):
 
     Signals:
         moved(float share): put the middle of the window there.
-        resized(float start, float end): the window's borders were dragged.
+        resized(float start, float end): the window's borders were dragged, or a new window was drawn.
+        zoomed(float steps, float share): notches of the wheel there; positive zooms in.
     """
 
     moved = Signal(float)
     resized = Signal(float, float)
+    zoomed = Signal(float, float)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("minimap")
         self.setAccessibleName("Overview of the whole job")
-        self.setAccessibleDescription("Drag the window to move it, its borders to resize it.")
+        self.setAccessibleDescription(
+            "Drag the window to move it, its borders to resize it, elsewhere to draw a new one. A click centres, the "
+            "wheel zooms."
+        )
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -41,6 +53,8 @@ class Minimap(PaintedWidget):
         self._image: QImage | None = None
         self._window = (0.0, 1.0)
         self._grip: tuple[str, float] | None = None
+        self._drawn: tuple[float, float] | None = None
+        self._marks: dict[str, tuple[float, ...]] = {}
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
@@ -61,6 +75,12 @@ class Minimap(PaintedWidget):
         """Where the visible window lies."""
         if (start, end) != self._window:
             self._window = (start, end)
+            self.update()
+
+    def set_marks(self, sort: str, shares: Sequence[float]) -> None:
+        """Marks of one sort (see :data:`MARK_COLORS`) at shares of the whole; () for none."""
+        if tuple(shares) != self._marks.get(sort, ()):
+            self._marks[sort] = tuple(shares)
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -92,11 +112,26 @@ class Minimap(PaintedWidget):
             painter.setPen(QPen(QColor(theme["accent"]), 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -1.5))
+        self._paint_marks(painter)
+        if self._drawn is not None:
+            a, b = sorted(self._drawn)
+            painter.setPen(QPen(QColor(theme["accent"]), 1, Qt.PenStyle.DashLine))
+            painter.setBrush(color(theme, "accent", 50))
+            painter.drawRect(QRectF(a + 0.5, 0.5, b - a - 1, area.height() - 2))
         painter.setPen(QPen(QColor(theme["line"]), 1))
         painter.drawLine(QPointF(0, area.bottom()), QPointF(area.right(), area.bottom()))
 
+    def _paint_marks(self, painter: QPainter) -> None:
+        """Ticks along the upper border, each pixel once."""
+        for sort, token in MARK_COLORS.items():
+            shade = QColor(self._theme[token])
+            for x in sorted({int(share * self.width()) for share in self._marks.get(sort, ())}):
+                painter.fillRect(QRectF(x, 0, 2, 6), shade)
+
     def _part(self, x: float) -> str:
         box = self.window_rect()
+        if self._window[1] - self._window[0] >= _WHOLE and not min(x, self.width() - x) <= _EDGE_PX:
+            return "outside"
         if box.width() > 3 * _EDGE_PX:
             if abs(x - box.left()) <= _EDGE_PX:
                 return "start"
@@ -105,17 +140,15 @@ class Minimap(PaintedWidget):
         return "inside" if box.left() - 2 <= x <= box.right() + 2 else "outside"
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Grasp the window or a border of it; elsewhere the window jumps there first."""
+        """Grasp the window or a border of it; elsewhere, or with Shift, begin to draw a new one."""
         if event.button() != Qt.MouseButton.LeftButton or self._image is None:
             return
         x = event.position().x()
         part = self._part(x)
-        middle = sum(self._window) / 2 * self.width()
-        if part == "outside":
-            self._grip = ("inside", 0.0)
-            self.moved.emit(min(max(x / self.width(), 0.0), 1.0))
+        if part == "outside" or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._grip = ("new", x)
         else:
-            self._grip = (part, x - middle)
+            self._grip = (part, x - sum(self._window) / 2 * self.width())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Drag what was grasped."""
@@ -125,14 +158,37 @@ class Minimap(PaintedWidget):
             self.setCursor(Qt.CursorShape.SizeHorCursor if edge else Qt.CursorShape.ArrowCursor)
             return
         part, offset = self._grip
-        share = min(max(x / self.width(), 0.0), 1.0)
-        if part == "inside":
-            self.moved.emit(min(max((x - offset) / self.width(), 0.0), 1.0))
+        share = self._share(x)
+        if part == "new":
+            if self._drawn is not None or abs(x - offset) >= _DRAG_PX:
+                self._drawn = (offset, min(max(x, 0.0), float(self.width())))
+                self.update()
+        elif part == "inside":
+            self.moved.emit(self._share(x - offset))
         elif part == "start" and share < self._window[1]:
             self.resized.emit(share, self._window[1])
         elif part == "end" and share > self._window[0]:
             self.resized.emit(self._window[0], share)
 
-    def mouseReleaseEvent(self, _: QMouseEvent) -> None:
-        """Let go."""
-        self._grip = None
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Let go; a press that drew nothing was a click."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        grip, self._grip = self._grip, None
+        drawn, self._drawn = self._drawn, None
+        if drawn is not None:
+            self.resized.emit(*sorted(self._share(x) for x in drawn))
+            self.update()
+        elif grip is not None and grip[0] == "new":
+            self.moved.emit(self._share(grip[1]))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom around what is under the pointer."""
+        angle = event.angleDelta()
+        turned = (angle.y() or angle.x()) / _NOTCH
+        if self._image is not None and turned:
+            self.zoomed.emit(turned, self._share(event.position().x()))
+        event.accept()
+
+    def _share(self, x: float) -> float:
+        return min(max(x / max(self.width(), 1), 0.0), 1.0)

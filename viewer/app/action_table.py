@@ -76,6 +76,18 @@ ACTIONS: Final = (
         timeline_key="M",
     ),
     ActionSpec("clear_selection", "&Edit", "Clear &Selection", (), "", "", "job", timeline_key="Esc"),
+    ActionSpec("find", "&Edit", "&Find Name…", ("/",), "find", "Find a name on all ranks", "job", separated=True),
+    ActionSpec("find_next", "&Edit", "Find Ne&xt", ("F3",), "", "The next hit in time", "job", also="Enter"),
+    ActionSpec(
+        "find_previous",
+        "&Edit",
+        "Find Pre&vious",
+        ("Shift+F3",),
+        "",
+        "The hit before it",
+        "job",
+        also="Shift+Enter",
+    ),
     ActionSpec("fit", "&View", "&Fit All", ("0",), "fit", "Show the whole job", "job"),
     ActionSpec(
         "fit_selection", "&View", "Fit &Selection", ("F",), "", "Zoom to the selected slice, gap or range", "job"

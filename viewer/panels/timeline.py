@@ -7,15 +7,16 @@ from typing import Any, Final
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QVBoxLayout, QWidget
 
 from viewer.base.frames import LaneFrame, Note, Placement
 from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
+from viewer.panels.find_panel import FindPanel
 from viewer.panels.timeline_lanes import TimelineLanes
-from viewer.panels.timeline_navigation import TimelineNavigation
+from viewer.panels.timeline_navigation import NOTCH_ZOOM, TimelineNavigation
 from viewer.panels.timeline_overlay import View, build_overlay, describe, selected_range
 from viewer.panels.timeline_pointer import TimelinePointer
 from viewer.store.session import Session
@@ -32,7 +33,6 @@ from widgets.minimap import HEIGHT as MINIMAP_HEIGHT
 from widgets.minimap import Minimap
 from widgets.ruler import Ruler
 
-_NOTCH_ZOOM: Final = 1.25
 _SCROLL_STEP: Final = 48
 _NO_PLACEMENT: Final = Placement((), 0)
 
@@ -69,6 +69,8 @@ class TimelinePanel(QWidget):
         self._build(context.theme)
         self._pointer = TimelinePointer(self, context, self._lanes)
         self.navigation = TimelineNavigation(self, context)
+        self.finder = FindPanel(self, context, self._lanes)
+        self.bars.addWidget(self.finder.bar)
         self._connect()
         self.set_theme(context.theme)
         if context.session.inputs:
@@ -91,19 +93,22 @@ class TimelinePanel(QWidget):
         self.extent_label = QLabel()
         self.extent_label.setObjectName("job-extent")
         self.extent_label.setContentsMargins(10, 0, 8, 0)
+        self.bars = QVBoxLayout()  # slim bars above everything
+        self.bars.setSpacing(0)
         grid = self._grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(0)
-        grid.addWidget(self.extent_label, 0, 0)
-        grid.addWidget(self.minimap, 0, 1, 1, 2)
-        grid.addWidget(self.base_label, 1, 0)
-        grid.addWidget(self.ruler, 1, 1)
-        grid.addWidget(self.headers, 2, 0)
-        grid.addWidget(self.canvas, 2, 1)
-        grid.addWidget(self.scrollbar, 2, 2)
-        grid.addWidget(self.legend, 3, 0, 1, 3)
+        grid.addLayout(self.bars, 0, 0, 1, 3)
+        grid.addWidget(self.extent_label, 1, 0)
+        grid.addWidget(self.minimap, 1, 1, 1, 2)
+        grid.addWidget(self.base_label, 2, 0)
+        grid.addWidget(self.ruler, 2, 1)
+        grid.addWidget(self.headers, 3, 0)
+        grid.addWidget(self.canvas, 3, 1)
+        grid.addWidget(self.scrollbar, 3, 2)
+        grid.addWidget(self.legend, 4, 0, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(2, 1)
+        grid.setRowStretch(3, 1)
         self._set_header_width(self.headers.sizeHint().width())
         self.setFocusProxy(self.canvas)
 
@@ -117,7 +122,7 @@ class TimelinePanel(QWidget):
         self._lanes.marked.connect(self._marked)
         context.reveal_requested.connect(self.reveal)
         canvas.set_source(self._source, stamp_names)
-        canvas.zoomed.connect(lambda steps, x: self.zoom(_NOTCH_ZOOM**steps, x))
+        canvas.zoomed.connect(lambda steps, x: self.zoom(NOTCH_ZOOM**steps, x))
         canvas.panned.connect(self.pan)
         canvas.scrolled.connect(self.scroll_by)
         canvas.clicked.connect(self._pointer.click)

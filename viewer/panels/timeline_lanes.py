@@ -45,6 +45,7 @@ class TimelineLanes(QObject):
         self._tall: set[str] = set()
         self._unfolded: set[str] = set()  # titles of groups whose rare threads show
         self._selection = EMPTY
+        self._found: dict[int, Any] | None = None
         self.ready = False
         self.session = Session()
         self.groups: tuple[LaneGroup, ...] = ()
@@ -81,6 +82,7 @@ class TimelineLanes(QObject):
     def set_session(self, session: Session, selection: Selection) -> bool:
         """Show another session; whether it is one of the same job (it has a file of the last one)."""
         self._selection = selection  # the last one speaks of the last session
+        self._found = None
         known = {i.path for i in self.session.inputs}
         same_job = any(i.path in known for i in session.inputs)
         if not same_job:
@@ -135,11 +137,18 @@ class TimelineLanes(QObject):
         """Keys of the rows that count rare threads, and whether those show below."""
         return {key: title in self._unfolded for key, title in self._more.items()}
 
+    def set_found(self, rows: dict[int, Any] | None) -> None:
+        """Underline what a search found, ascending rows per input, in place of other runs; None for no search."""
+        if rows is not None or self._found is not None:
+            self._found = rows
+            self.select(self._selection)
+
     def select(self, selection: Selection) -> None:
         """Find arrows and other runs of the selected slice; they show when they are found."""
         self._selection = selection
         self.arrows = []
-        self.painter.emphasise({})
+        found = self._found
+        self.painter.emphasise(found or {})
         self.marked.emit()
         ref, painter, session = selection.slice, self.painter, self.session
         if ref is None or ref.input >= len(session.inputs):
@@ -147,7 +156,7 @@ class TimelineLanes(QObject):
             return
 
         def find(_: object) -> tuple[list[Arrow], dict[int, Any]]:
-            return painter.arrows(selection), same_name(session, ref)
+            return painter.arrows(selection), same_name(session, ref) if found is None else found
 
         def done(found: tuple[list[Arrow], dict[int, Any]]) -> None:
             if painter is self.painter:

@@ -10,12 +10,14 @@ from viewer.base.selection import TimeRange
 from viewer.panels.context import JobContext
 from viewer.panels.timeline_motion import TimelineMotion
 from viewer.views import viewport
-from viewer.views.lane_hit import time_at
+from viewer.views.lane_hit import time_at, x_of
 from viewer.views.view_history import ViewHistory, ViewState
 
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
 
+NOTCH_ZOOM: Final = 1.25
+"""Factor of one notch of the wheel."""
 SETTLE_MS: Final = 350
 """A view that rested so long is one to come back to."""
 
@@ -48,6 +50,7 @@ class TimelineNavigation(QObject):
         panel.canvas.rect_dragged.connect(self._zoom_to_rect)
         panel.canvas.pinched.connect(panel.zoom)
         panel.canvas.travelled.connect(self.travel)
+        panel.minimap.zoomed.connect(self._zoom_at_share)
         panel.canvas.menu_requested.connect(self.menu_requested)
         self._known: frozenset[object] = frozenset()
 
@@ -107,6 +110,18 @@ class TimelineNavigation(QObject):
         window, extent = self._panel.window(), self._panel.extent
         if window is not None and extent is not None:
             self._panel.set_window(viewport.centred(at_ns, window.length_ns, extent))
+
+    def _zoom_at_share(self, steps: float, share: float) -> None:
+        """Zoom around an instant of the whole job; one out of sight comes to the middle first."""
+        window, extent = self._panel.window(), self._panel.extent
+        if window is None or extent is None:
+            return
+        whole = viewport.fitted(extent)
+        at = whole.start_ns + round(share * whole.length_ns)
+        if not window.contains(at):
+            window = viewport.centred(at, window.length_ns, extent)
+        width = self._panel.canvas.width()
+        self._panel.set_window(viewport.zoomed(window, NOTCH_ZOOM**steps, x_of(window, width, at), width, extent))
 
     def _zoom_to_rect(self, rect: QRectF | None, done: bool) -> None:
         window = self._panel.window()

@@ -29,6 +29,15 @@ class Feature(QObject):
         """What runs for which action of the table, by the action's id. Called once, while the window is built."""
         return {}
 
+    def on_job(self, run: Callable[[Workspace], None]) -> Callable[[], None]:
+        """A handler that runs while a job is open."""
+
+        def handler() -> None:
+            if self.window.workspace is not None and self.window.has_job:
+                run(self.window.workspace)
+
+        return handler
+
     def attach(self, workspace: Workspace) -> None:
         """The panels are there: connect to them. Called once."""
 

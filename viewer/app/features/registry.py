@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from viewer.app.features.base import Feature
+from viewer.app.features.find import Find
 from viewer.app.features.navigation import Navigation
 from viewer.app.features.selection import SelectionTable
 
-FEATURES: Final[tuple[type[Feature], ...]] = (Navigation, SelectionTable)
+FEATURES: Final[tuple[type[Feature], ...]] = (Navigation, Find, SelectionTable)
