@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 if TYPE_CHECKING:
     from viewer.base.selection import Selection
 
-PANELS: Final = (("attribution", "Attribution"), ("breakdown", "Breakdown"), ("files", "Files"))
+PANELS: Final = (("attribution", "Attribution"), ("breakdown", "Breakdown"), ("files", "Import"))
 BELOW: Final = (("range", "Selection"),)
 """Panels below the lanes: wide tables, hidden until something asks for them."""
 HEIGHT_BELOW: Final = 230

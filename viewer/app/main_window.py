@@ -314,7 +314,7 @@ class MainWindow(QMainWindow):
         else:
             self.progress.hide()
         if self.workspace is not None and (ending.session is not None or self.has_job):
-            self.workspace.files.set_failures(ending.failures)
+            self.workspace.files.set_failures(ending.failures, ending.skipped)
         if ending.session is not None:
             self._snapshot(ending.session)
             self.settings.remember([str(p.absolute()) for p in ending.paths])

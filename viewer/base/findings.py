@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 Severity = Literal["info", "warning", "error"]
+REPAIRS: Final = frozenset({"text", "args-text", "quotes-or-brackets"})
+"""Reasons of a ledger that are repairs; all others are rejections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class Ledger:
     repaired: int = 0
     rejected: int = 0
     reasons: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def parts(self) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+        """The reasons of repairs and those of rejections, each with the most frequent first."""
+        ordered = sorted(self.reasons.items(), key=lambda r: (-r[1][0], r[0]))
+        return {k: v for k, v in ordered if k in REPAIRS}, {k: v for k, v in ordered if k not in REPAIRS}
 
     def balanced(self) -> bool:
         """Whether the ledger adds up."""

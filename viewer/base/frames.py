@@ -15,7 +15,15 @@ from viewer.base.ids import LaneKind, Paint
 from viewer.base.kept import SliceAnchor
 from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
 
-Jump = SliceRef | GapRef | TimeRange | GroupRef | None
+
+class SourcePlace(NamedTuple):
+    """A byte of the text of an input."""
+
+    input: int
+    offset: int
+
+
+Jump = SliceRef | GapRef | TimeRange | GroupRef | SourcePlace | None
 """Where a click on a row leads."""
 
 

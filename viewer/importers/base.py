@@ -51,6 +51,8 @@ class Importer(Protocol):
 
     name: str
     """As the report's ``format`` says."""
+    signs: str
+    """By what a file of the format is recognised, in words that follow "its text has"."""
 
     def sniff(self, head: bytes) -> int:
         """How sure the format is by the first 64 KiB of text: 0 no, 1 possible, 2 likely, 3 sure."""

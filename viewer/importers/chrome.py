@@ -10,6 +10,7 @@ class ChromeImporter:
     """The trace event format of Chrome, Perfetto and many tools."""
 
     name = "chrome"
+    signs = '"traceEvents" or events with "ph", and no sign of a more special writer'
 
     def sniff(self, head: bytes) -> int:
         """See Importer."""

@@ -22,6 +22,10 @@ class KinetoImporter:
     """torch.profiler and on-demand Kineto."""
 
     name = "kineto"
+    signs = (
+        '"deviceProperties", "distributedInfo" or "baseTimeNanoseconds", or events with the '
+        "categories of the PyTorch profiler"
+    )
 
     def sniff(self, head: bytes) -> int:
         """See Importer."""

@@ -26,6 +26,7 @@ class MegatronAppImporter:
     """
 
     name = "megatronapp"
+    signs = '"iteration begin" or "iteration end" with colours and pipeline ranks'
 
     def sniff(self, head: bytes) -> int:
         """See Importer."""

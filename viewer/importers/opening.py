@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -26,11 +27,11 @@ from viewer.importers.source import explain_os_error
 from viewer.store.args import ArgsText, ArgsWriter
 from viewer.store.assemble import Tables, assemble
 from viewer.store.cache import Cache, stamp_of
-from viewer.store.files import write_meta, write_tables
+from viewer.store.files import folder_bytes, write_meta, write_tables
 from viewer.store.meta import SourceStamp
 from viewer.store.rules import RuleTable, shipped_rules
 from viewer.store.session import Opened, Session, build_session
-from viewer.store.trace import Trace
+from viewer.store.trace import Came, Trace
 
 log = logging.getLogger(__name__)
 
@@ -242,6 +243,7 @@ class JobOpener:
     def _open_file(self, candidate: Candidate, progress: ProgressSink) -> Trace:
         token = self._token(str(candidate.path))
         token.check()
+        began = time.monotonic()
         try:
             if candidate.path.is_dir():
                 raise IsADirectoryError
@@ -249,9 +251,11 @@ class JobOpener:
                 raise InputError(str(candidate.path), "is no regular file", "", "Copy its content into a file first.")
             stamp = stamp_of(candidate.path)
             trace = self._from_cache(stamp)
+            cached = trace is not None
             damaged = trace is None and self._cache.is_damaged(stamp)
             if trace is None:
                 trace = self._import(candidate, stamp, progress, token, damaged)
+            trace.came = Came(cached, time.monotonic() - began, folder_bytes(trace.folder))
         except OSError as error:
             raise explain_os_error(candidate.path, error) from None
         except MemoryError:
@@ -305,6 +309,7 @@ class JobOpener:
         tables = assemble(imported.raw, self._rules)
         token.check()
         job.tell("write", stamp.size, imported.meta.events)
+        imported.meta.import_seconds = time.monotonic() - job.began
         return self._keep(stamp, imported, tables, writer)
 
     def _keep(self, stamp: SourceStamp, imported: Imported, tables: Tables, writer: ArgsWriter) -> Trace:

@@ -40,6 +40,7 @@ class ProtonImporter:
     """The unit of the ledger is a node of a tree; the device table at the end becomes the devices of the file."""
 
     name = "proton"
+    signs = 'a tree of "frame" and "children" without events'
 
     def sniff(self, head: bytes) -> int:
         """See Importer."""

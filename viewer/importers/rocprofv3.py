@@ -110,6 +110,7 @@ class Rocprofv3Importer:
     """Kernels and copies are GPU work of (agent, stream); API calls and markers lie on their threads."""
 
     name = "rocprofv3"
+    signs = '"rocprofiler-sdk-tool"'
 
     def sniff(self, head: bytes) -> int:
         """See Importer."""

@@ -23,6 +23,7 @@ class StragglerImporter:
     """
 
     name = "straggler-timeline"
+    signs = "training operations (forward-compute, backward-send, …) with micro-batch numbers"
 
     def sniff(self, head: bytes) -> int:
         """See Importer."""

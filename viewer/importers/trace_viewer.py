@@ -53,6 +53,7 @@ class TraceViewerImporter:
     """The JSON form of an XPlane: the trace viewer's own."""
 
     name = "trace-viewer"
+    signs = "processes named /device: or /host:, or the header that XProf writes"
 
     def sniff(self, head: bytes) -> int:
         """See Importer."""

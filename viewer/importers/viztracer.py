@@ -23,6 +23,7 @@ class VizTracerImporter:
     """
 
     name = "viztracer"
+    signs = '"viztracer_metadata", or events of category FEE'
 
     def sniff(self, head: bytes) -> int:
         """See Importer. The metadata stands behind the events: the head of a long file has only their category."""

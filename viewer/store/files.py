@@ -32,6 +32,14 @@ def _batch(table: Table, columns: dict[str, Any]) -> pa.RecordBatch:
     return pa.record_batch(arrays, schema=table.schema)
 
 
+def folder_bytes(folder: Path | None) -> int | None:
+    """Bytes of the files of a trace folder; None when there is no folder."""
+    try:
+        return None if folder is None else sum(f.stat().st_size for f in folder.iterdir())
+    except OSError:
+        return None
+
+
 def write_meta(folder: Path, meta: TraceMeta) -> None:
     """Write meta.json; written last, its presence marks the folder as complete."""
     try:

@@ -60,5 +60,7 @@ class TraceMeta(msgspec.Struct):
     gpu_first_ns: int | None = None
     gpu_last_ns: int | None = None
     args_in_source: bool = False
+    import_seconds: float | None = None
+    """Wall time from the file's first byte to its tables."""
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     findings: list[Finding] = []

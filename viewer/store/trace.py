@@ -25,6 +25,16 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
+class Came:
+    """How a trace got here: mapped from the cache or read now, in how many seconds, and the bytes of its tables."""
+
+    cached: bool
+    seconds: float
+    table_bytes: int | None = None
+    """None when the tables are only in memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lane:
     """One lane of a source. ``device`` and ``stream`` are None on CPU lanes; rows are [row_begin, row_end)."""
 
@@ -73,6 +83,10 @@ class Trace:
         self._lanes = tables["lanes"]
         self._strings: pa.LargeStringArray = tables["strings"].text
         self._args = args
+        self.came: Came | None = None
+        """Set by the opener."""
+        self.folder: Path | None = None
+        """Where the tables are, None in memory."""
         self._memo: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
 
@@ -86,7 +100,9 @@ class Trace:
         meta = read_meta(folder)
         tables = {t.name: open_table(folder, t) for t in TABLES}
         _check_ranges(tables)
-        return cls(meta, tables, ArgsText.open(folder, meta))
+        trace = cls(meta, tables, ArgsText.open(folder, meta))
+        trace.folder = folder
+        return trace
 
     @classmethod
     def in_memory(cls, meta: TraceMeta, tables: Tables, args: ArgsText | None = None) -> Trace:

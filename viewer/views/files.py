@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from viewer.base.errors import InputError
-from viewer.base.findings import Finding, Ledger
-from viewer.base.frames import Figure, PanelFrame, Section, TableFrame
+from viewer.base.findings import Finding
+from viewer.base.frames import Figure, PanelFrame, Section, SourcePlace, TableFrame
 from viewer.base.time import format_duration
-from viewer.base.units import format_bytes, format_count
+from viewer.base.units import format_bytes, format_count, format_rate
 from viewer.store.session import Input, Session
 from viewer.views.figures import NONE, TableMaker, absent, device_name, exact, num, plural, shown, word
+from viewer.views.import_ledger import ledger_table, ledger_words, reason_figures
 
 _RANK_SOURCE = {
     "distributedInfo": "The file states it (distributedInfo).",
@@ -21,23 +24,14 @@ _RANK_SOURCE = {
 }
 _UNKNOWN_RANK = "Neither the file nor its name states it; it is not taken for 0. Say --rank FILE=N."
 _WORST = ("error", "warning", "info")
+MOST_FINDINGS: Final = 200
+"""Findings of one file that are listed."""
+MOST_SKIPPED: Final = 100
 
 
 def rank_how(source: str) -> str:
     """How a rank is known, as a sentence."""
     return _RANK_SOURCE.get(source, _UNKNOWN_RANK)
-
-
-def ledger_words(ledger: Ledger) -> str:
-    """The ledger as a sentence: ``"14,245 events read: all kept"``."""
-    read = plural(ledger.read, "event") + " read"
-    if ledger.kept == ledger.read:
-        return f"{read}: all kept" if ledger.read else "no events"
-    parts = [f"{format_count(ledger.kept)} kept"]
-    parts += [
-        f"{format_count(n)} {what}" for n, what in ((ledger.repaired, "repaired"), (ledger.rejected, "rejected")) if n
-    ]
-    return f"{read}: {', '.join(parts)}"
 
 
 def findings_words(findings: Sequence[Finding]) -> str:
@@ -47,34 +41,52 @@ def findings_words(findings: Sequence[Finding]) -> str:
     return ", ".join(named) or NONE
 
 
-def files_table(session: Session) -> TableFrame | None:
-    """One row per input."""
+def files_table(session: Session, inputs: Sequence[int] | None = None) -> TableFrame | None:
+    """One row per input; ``inputs`` are the indexes of those to show, None for all."""
     table = TableMaker(
         (
             ("File", "Inputs in order of rank and path."),
             ("Rank", "See how it is known below."),
             ("Events", "Objects of the event array that were kept or repaired."),
+            ("Repaired", "Events kept after their form was mended."),
+            ("Rejected", "Events that are in no table; each has a reason."),
             ("Size", "Of the file on disk, compressed if it is."),
             ("Findings", "What the import and the settling of ranks and clocks found."),
         )
     )
     for item in session.inputs:
+        if inputs is not None and item.index not in inputs:
+            continue
         meta = item.trace.meta
-        found = [*meta.findings, *_about(session, item)]
+        found = findings_of(session, item)
         worst = next((i for i, level in enumerate(_WORST) if any(f.severity == level for f in found)), len(_WORST))
         table.add(
             word(shown(item.path.name, 200)),
             (str(item.rank) if item.rank is not None else NONE, item.rank),
             num(meta.events),
+            num(meta.ledger.repaired or None),
+            num(meta.ledger.rejected or None),
             (format_bytes(meta.source.size), meta.source.size / 1),
             (findings_words(found), (worst, -len(found))),
         )
     return table.frame()
 
 
-def _about(session: Session, item: Input) -> list[Finding]:
-    """Findings of the session that name this input."""
-    return [f for f in session.findings if item.path.name in f.where]
+def findings_of(session: Session, item: Input) -> list[Finding]:
+    """Findings of an input's import, and those of the session that name it; the worst first, then the most frequent."""
+    found = [*item.trace.meta.findings, *(f for f in session.findings if item.path.name in f.where)]
+    return sorted(found, key=lambda f: (_WORST.index(f.severity), -f.count))
+
+
+def with_problems(session: Session) -> list[int]:
+    """Inputs that are not as their writer meant them: cut off, repaired, rejected, or with a warning or an error."""
+    return [
+        item.index
+        for item in session.inputs
+        if not item.trace.meta.complete
+        or item.trace.meta.ledger.kept != item.trace.meta.ledger.read
+        or any(f.severity != "info" for f in findings_of(session, item))
+    ]
 
 
 def failure_section(failures: Sequence[InputError]) -> list[Section]:
@@ -93,8 +105,31 @@ def failure_section(failures: Sequence[InputError]) -> list[Section]:
     return [Section("Not opened", figures)]
 
 
-def file_frame(session: Session, index: int, failures: Sequence[InputError] = ()) -> PanelFrame:
-    """The panel of one input, after what did not open."""
+def skipped_section(skipped: Sequence[Finding]) -> list[Section]:
+    """Files of folders that are no traces."""
+    if not skipped:
+        return []
+    figures = tuple(
+        Figure(
+            shown(Path(f.where).name or f.where, 80),
+            shown(f.message, 300),
+            f"{shown(f.where, 400)}. A file of a folder that is no trace is left out; named by itself it is an error.",
+            tone="muted",
+        )
+        for f in skipped[:MOST_SKIPPED]
+    )
+    more = len(skipped) - MOST_SKIPPED
+    return [Section("Left out", figures, note=f"and {plural(more, 'file')} more" if more > 0 else "")]
+
+
+def file_frame(
+    session: Session,
+    index: int,
+    failures: Sequence[InputError] = (),
+    skipped: Sequence[Finding] = (),
+    place: Section | None = None,
+) -> PanelFrame:
+    """The panel of one input, after what did not open; ``place`` shows a part of its source."""
     item = session.inputs[index]
     meta = item.trace.meta
     group = session.group_of(index)
@@ -118,17 +153,19 @@ def file_frame(session: Session, index: int, failures: Sequence[InputError] = ()
         names = "\n".join(device_name(item, d) for d in devices)
         figures.append(Figure("devices", names, "Devices with events; names from the file's deviceProperties."))
     sections.append(Section("File", (*figures, *_file_figures(item))))
-    sections.append(Section("Import", tuple(_import_figures(item))))
+    sections.append(_import_section(item))
+    if place is not None:
+        sections.append(place)
     sections.append(Section("Clock", tuple(_clock_figures(item))))
-    found = [*meta.findings, *_about(session, item)]
-    sections.append(_findings_section(found))
+    sections.append(_findings_section(findings_of(session, item), item.index))
+    sections += skipped_section(skipped)
     return PanelFrame(shown(item.path.name), shown(str(item.path.parent)), None, tuple(sections))
 
 
 def _file_figures(item: Input) -> list[Figure]:
     meta = item.trace.meta
     return [
-        Figure("format", shown(meta.format, 60), "By the file's content, not by its name."),
+        Figure("format", shown(meta.format, 60), _recognised(meta.format)),
         Figure(
             "size", f"{format_bytes(meta.source.size)} ({format_count(meta.source.size)} bytes)", "Of the file on disk."
         ),
@@ -142,7 +179,15 @@ def _file_figures(item: Input) -> list[Figure]:
     ]
 
 
-def _import_figures(item: Input) -> list[Figure]:
+def _recognised(name: str) -> str:
+    from viewer.importers.registry import IMPORTERS  # loaded by now: a file was imported
+
+    signs = next((i.signs for i in IMPORTERS if i.name == name), "")
+    by = f": its text has {signs}" if signs else ""
+    return f"Recognised by the file's content, not by its name{by}."
+
+
+def _import_section(item: Input) -> Section:
     meta, ledger = item.trace.meta, item.trace.meta.ledger
     figures = [
         Figure(
@@ -151,21 +196,48 @@ def _import_figures(item: Input) -> list[Figure]:
             "read = kept + repaired + rejected; the unit is an object of the event array; none is dropped in silence.",
             tone="warning" if ledger.rejected else "",
         ),
+        *reason_figures(ledger, meta.findings, item.index),
         Figure("slices", format_count(len(item.trace)), "Events with a start and a duration, as the lanes show them."),
+        *_came_figures(item),
     ]
-    for reason, (count, first) in sorted(ledger.reasons.items()):
-        place = f", first at byte {format_count(first)}" if first >= 0 else ""
-        figures.append(Figure(shown(reason, 60), f"{format_count(count)} ×{place}", "A named repair or rejection."))
     if not meta.complete:
-        figures.append(
+        figures.insert(
+            1,
             Figure(
                 "complete",
                 "no: the file ends early",
                 "What was read is exact; every total is a floor.",
                 tone="warning",
-            )
+            ),
         )
+    return Section("Import", tuple(figures), table=ledger_table(ledger, item.index))
+
+
+def _came_figures(item: Input) -> list[Figure]:
+    meta, came = item.trace.meta, item.trace.came
+    figures = []
+    if came is not None:
+        spent = came.seconds if not came.cached else meta.import_seconds
+        rate = f" ({format_rate(meta.source.size / spent)})" if spent else ""
+        if came.cached:
+            value = f"from the cache in {seconds(came.seconds)}"
+            value += f"; imported in {seconds(spent)}{rate}" if spent is not None else ""
+        else:
+            value = f"now, in {seconds(came.seconds)}{rate}"
+        how = "Wall time; the rate is bytes of the file on disk per second, on a machine that may have other work."
+        figures.append(Figure("read", value, how))
+        if came.table_bytes is None:
+            figures.append(absent("tables", "only in memory: the cache could not be written"))
+        else:
+            per = f", {came.table_bytes / meta.events:.0f} bytes per event" if meta.events else ""
+            how = "Memory-mapped files in the cache; with the arguments of events where the source is compressed."
+            figures.append(Figure("tables on disk", f"{format_bytes(came.table_bytes)}{per}", how))
     return figures
+
+
+def seconds(value: float) -> str:
+    """Wall time in words: ``"3.2 s"``, ``"14 ms"``."""
+    return f"{value:.1f} s" if value >= 1 else f"{max(value, 0.001) * 1000:.0f} ms"
 
 
 def _clock_figures(item: Input) -> list[Figure]:
@@ -206,22 +278,29 @@ def _date(ns: int) -> str:
         return ""
 
 
-def _findings_section(found: Sequence[Finding]) -> Section:
+_PLACE: Final = re.compile(r"byte (\d{1,18})\Z")
+
+
+def _findings_section(found: Sequence[Finding], index: int) -> Section:
     if not found:
         return Section("Findings", note="None: nothing in this file needs attention.")
-    ordered = sorted(found, key=lambda f: _WORST.index(f.severity))
-    figures = tuple(
-        Figure(
-            {"info": "note"}.get(f.severity, f.severity),
-            shown(f.message, 1_000) + (f" ({format_count(f.count)} ×)" if f.count > 1 else ""),
-            f"Code {shown(f.code, 60)}" + (f", {shown(f.where, 200)}." if f.where else "."),
-            tone="warning" if f.severity != "info" else "",
+    figures = []
+    for f in found[:MOST_FINDINGS]:
+        place = _PLACE.match(f.where)
+        figures.append(
+            Figure(
+                {"info": "note"}.get(f.severity, f.severity),
+                shown(f.message, 1_000) + (f" ({format_count(f.count)} ×)" if f.count > 1 else ""),
+                f"Code {shown(f.code, 60)}" + (f", {shown(f.where, 200)}." if f.where else "."),
+                jump=SourcePlace(index, int(place[1])) if place else None,
+                tone="warning" if f.severity != "info" else "",
+            )
         )
-        for f in ordered
-    )
-    return Section("Findings", figures)
+    more = len(found) - MOST_FINDINGS
+    return Section("Findings", tuple(figures), note=f"and {plural(more, 'finding')} more" if more > 0 else "")
 
 
-def no_files_frame(failures: Sequence[InputError]) -> PanelFrame:
+def no_files_frame(failures: Sequence[InputError], skipped: Sequence[Finding] = ()) -> PanelFrame:
     """The panel when nothing is open."""
-    return PanelFrame("Files", "nothing is open", None, tuple(failure_section(failures)))
+    sections = (*failure_section(failures), *skipped_section(skipped))
+    return PanelFrame("Import", "nothing is open", None, sections)

@@ -2,21 +2,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from tests.support.build import call, kernel, make_session, make_trace, rows_named
 from tests.support.themes import theme
 from viewer.base.errors import InputError, UsageError
+from viewer.base.frames import SourcePlace
 from viewer.base.selection import GroupRef, Selection, SliceRef, TimeRange
+from viewer.importers.opening import JobOpener
 from viewer.panels.attribution import AttributionPanel
 from viewer.panels.breakdown import BreakdownPanel
 from viewer.panels.context import JobContext
 from viewer.panels.files import FilesPanel
 from viewer.panels.section_view import SectionView
 from viewer.panels.work import WorkRunner
+from viewer.store.cache import Cache
 from viewer.store.session import Session
 from viewer.views import attribution as attribution_view
 from viewer.views import breakdown as breakdown_view
@@ -269,3 +274,30 @@ def test_all_panels_follow_the_theme(context: JobContext, qtbot: QtBot, session:
     settle(qtbot, context)
     for panel in panels:
         assert panel.view.palette().window().color().name() == theme("dark")["window"]
+
+
+def test_the_import_panel_filters_copies_and_shows_the_text_of_a_place(
+    context: JobContext, qtbot: QtBot, tmp_path: Path
+) -> None:
+    good, poor = tmp_path / "rank_0.json", tmp_path / "rank_1.json"
+    good.write_text('[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1}]')
+    poor.write_text('[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1}, {}]')
+    result = JobOpener([tmp_path], cache=Cache(tmp_path / "cache")).open()
+    panel = FilesPanel(context)
+    qtbot.addWidget(panel)
+    panel.resize(400, 700)
+    panel.show()
+    context.set_session(result.session)
+    assert "3 read = 2 kept + 0 repaired + 1 rejected" in panel.sums.text()
+    assert panel.only_problems.text() == "Only problems (1)"
+    panel.only_problems.click()
+    assert panel.table.model().rowCount() == 1
+    assert panel.view.title.text() == "rank_1.json"
+    panel.copy_button.click()
+    assert "rank_0.json" in QGuiApplication.clipboard().text()
+    panel.view.jump_requested.emit(SourcePlace(1, 54))
+    box = next(b for b in panel.view.boxes if b.section.title == "Source")
+    qtbot.waitUntil(lambda: "▸{}]" in box.section.note)
+    poor.unlink()
+    panel.view.jump_requested.emit(SourcePlace(1, 53))
+    qtbot.waitUntil(lambda: "no such file" in box.section.note)

@@ -2,15 +2,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.support.build import call, kernel, make_session, make_trace
 from tests.support.panel_frames import figure, section, titles, unexplained, values
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding, Ledger
+from viewer.base.frames import SourcePlace
 from viewer.base.selection import TimeRange
+from viewer.store.meta import SourceStamp
 from viewer.store.session import Session
-from viewer.views.files import file_frame, files_table, findings_words, ledger_words, no_files_frame, rank_how
+from viewer.store.trace import Came
+from viewer.views.files import (
+    MOST_FINDINGS,
+    file_frame,
+    files_table,
+    findings_words,
+    no_files_frame,
+    rank_how,
+    with_problems,
+)
 
 BROKEN = InputError("/job/rank9.json", "is empty", "", "Export the trace again.")
 
@@ -30,7 +39,7 @@ def job() -> Session:
         rank=1,
         rank_source="file name",
         complete=False,
-        ledger=Ledger(10, 7, 2, 1, {"bad-escape": (2, 1_234), "empty": (1, -1)}),
+        ledger=Ledger(10, 7, 2, 1, {"text": (2, 1_234), "empty": (1, -1)}),
         findings=[
             Finding("truncated", "warning", 1, "The file ends early.", "byte 99"),
             Finding("no-gpu", "info", 1, "No GPU work."),
@@ -38,20 +47,6 @@ def job() -> Session:
         path="/job/rank1.json",
     )
     return make_session(good, poor)
-
-
-@pytest.mark.parametrize(
-    ("ledger", "words"),
-    [
-        (Ledger(14_245, 14_245), "14,245 events read: all kept"),
-        (Ledger(1, 1), "1 event read: all kept"),
-        (Ledger(10, 7, 2, 1), "10 events read: 7 kept, 2 repaired, 1 rejected"),
-        (Ledger(3, 2, 0, 1), "3 events read: 2 kept, 1 rejected"),
-        (Ledger(), "no events"),
-    ],
-)
-def test_a_ledger_in_words(ledger: Ledger, words: str) -> None:
-    assert ledger_words(ledger) == words
 
 
 def test_how_a_rank_is_known() -> None:
@@ -64,7 +59,7 @@ def test_how_a_rank_is_known() -> None:
 def test_one_row_per_file() -> None:
     found = files_table(job())
     assert found is not None
-    assert [(r[0], r[1], r[2], r[4]) for r in found.rows] == [
+    assert [(r[0], r[1], r[2], r[6]) for r in found.rows] == [
         ("rank0.json", "0", "1", "–"),
         ("rank1.json", "1", "1", "1 warning, 1 note"),
     ]
@@ -90,8 +85,10 @@ def test_trouble_stands_out() -> None:
     assert (failed.value, failed.tone) == ("/job/rank9.json: is empty. Export the trace again.", "warning")
     assert figure(frame, "File", "rank").tone == "warning"
     imported = values(frame, "Import")
-    assert imported["bad-escape"] == "2 ×, first at byte 1,234"
-    assert imported["empty"] == "1 ×"
+    assert imported["repaired: text"].startswith("2 ×, first at byte 1,234: names with bytes")
+    assert imported["rejected: empty"] == "1 ×: empty objects in the event list"
+    assert figure(frame, "Import", "repaired: text").jump == SourcePlace(1, 1_234)
+    assert figure(frame, "Findings", "warning").jump == SourcePlace(1, 99)
     assert imported["complete"] == "no: the file ends early"
     assert [(f.label, f.value) for f in section(frame, "Findings").figures] == [
         ("warning", "The file ends early."),
@@ -123,3 +120,41 @@ def test_only_failures() -> None:
 def test_every_figure_says_how_it_is_known() -> None:
     session = job()
     assert [unexplained(file_frame(session, i, [BROKEN])) for i in (0, 1)] == [[], []]
+
+
+def test_only_files_with_problems() -> None:
+    session = job()
+    assert with_problems(session) == [1]
+    found = files_table(session, with_problems(session))
+    assert found is not None
+    assert [(r[0], r[3], r[4]) for r in found.rows] == [("rank1.json", "2", "1")]
+    assert files_table(session, []) is None
+
+
+def test_how_the_format_was_recognised_and_how_it_came() -> None:
+    trace = make_trace(kernel("k", 0, 5), import_seconds=2.0, path="/a.json")
+    trace.meta.source = SourceStamp("/a.json", 8_000_000, 0, "")
+    assert "deviceProperties" in figure(file_frame(make_session(trace), 0), "File", "format").how
+    trace.came = Came(True, 0.004, 600)
+    shown = values(file_frame(make_session(trace), 0), "Import")
+    assert shown["read"] == "from the cache in 4 ms; imported in 2.0 s (4 MB/s)"
+    assert shown["tables on disk"] == "600 B, 600 bytes per event"
+    trace.came = Came(False, 4.0)
+    shown = values(file_frame(make_session(trace), 0), "Import")
+    assert shown["read"] == "now, in 4.0 s (2 MB/s)"
+    assert shown["tables"].startswith("only in memory")
+
+
+def test_many_findings_are_sorted_and_bounded() -> None:
+    many = [Finding(f"c{i}", "warning" if i == 7 else "info", i, "x") for i in range(MOST_FINDINGS + 50)]
+    frame = file_frame(make_session(make_trace(kernel("k", 0, 5), findings=many)), 0)
+    found = section(frame, "Findings")
+    assert len(found.figures) == MOST_FINDINGS
+    assert (found.figures[0].label, found.note) == ("warning", "and 50 findings more")
+
+
+def test_files_of_folders_that_are_no_traces_are_listed() -> None:
+    skipped = [Finding("skipped", "info", 1, "no trace, left out: is empty", f"/job/{i}.json") for i in range(103)]
+    left = section(file_frame(job(), 0, skipped=skipped), "Left out")
+    assert (left.figures[0].label, left.figures[0].value) == ("0.json", "no trace, left out: is empty")
+    assert left.note == "and 3 files more"
