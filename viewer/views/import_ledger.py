@@ -75,9 +75,7 @@ def ledger_table(ledger: Ledger, index: int | None) -> TableFrame | None:
 
     def row(name: str, count: int, at: int = -1) -> None:
         jump = SourcePlace(index, at) if index is not None and at >= 0 else None
-        table.add(
-            (name, name), (format_count(count), count), (format_count(at) if at >= 0 else NONE, at), jump=jump
-        )
+        table.add((name, name), (format_count(count), count), (format_count(at) if at >= 0 else NONE, at), jump=jump)
 
     row("read", ledger.read)
     row("= kept as written", ledger.kept)
