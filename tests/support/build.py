@@ -12,7 +12,7 @@ and a thread. ``rows_named(trace, name)`` finds rows again (assembly sorts them)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from viewer.base.ids import ABSENT
 from viewer.store.args import ArgsText
 from viewer.store.assemble import assemble
 from viewer.store.meta import SourceStamp, TraceMeta
-from viewer.store.raw import RawCollectives, RawSlices, RawTrace
+from viewer.store.raw import RawCollectives, RawFlows, RawSlices, RawTrace
 from viewer.store.rules import RuleTable, shipped_rules
 from viewer.store.schema import FORMAT_VERSION
 from viewer.store.session import Opened, Session, build_session
@@ -100,8 +100,17 @@ def annotation(name: str, start: int, dur: int, **more: Any) -> Event:
     return replace(Event(name, start, dur, "user_annotation"), **more)
 
 
-def make_trace(*events: Event, rules: RuleTable | None = None, path: str = "trace.json", **meta: Any) -> Trace:
-    """A trace in memory. ``meta`` are fields of TraceMeta (rank=3, base_ns=...)."""
+def make_trace(
+    *events: Event,
+    rules: RuleTable | None = None,
+    path: str = "trace.json",
+    flows: Sequence[tuple[str, int, str, int, int, int]] = (),
+    **meta: Any,
+) -> Trace:
+    """A trace in memory. ``meta`` are fields of TraceMeta (rank=3, base_ns=...).
+
+    ``flows`` are ends of arrows: (phase, id, category, time, process, thread).
+    """
     rules = rules or shipped_rules()
     strings: dict[str, int] = {}
     text = bytearray()
@@ -151,7 +160,15 @@ def make_trace(*events: Event, rules: RuleTable | None = None, path: str = "trac
         first_rank=absent,
         rank_stride=absent,
     )
-    raw = RawTrace(strings=[], slices=slices, collectives=collectives)
+    ends = RawFlows(
+        time_ns=np.array([f[3] for f in flows], np.int64),
+        phase=np.array([ord(f[0]) for f in flows], np.uint8),
+        id=np.array([f[1] for f in flows], np.int64),
+        cat=np.array([code(f[2]) for f in flows], np.int32),
+        pid=np.array([f[4] for f in flows], np.int64),
+        tid=np.array([f[5] for f in flows], np.int64),
+    )
+    raw = RawTrace(strings=[], slices=slices, collectives=collectives, flows=ends if flows else None)
     raw.strings.extend(strings)
     gpu = [e for e in events if e.cat in ("kernel", "gpu_memcpy", "gpu_memset")]
     facts: dict[str, Any] = {

@@ -111,6 +111,22 @@ ACTIONS: Final = (
     ActionSpec("back", "&Go", "&Back", ("Alt+Left",), "back", "The view before this one", "job", also="Backspace"),
     ActionSpec("forward", "&Go", "&Forward", ("Alt+Right",), "forward", "The view that Back left", "job"),
     ActionSpec(
+        "next_slice", "&Go", "Next &Slice on Lane", (".",), "", "The slice after it on the lane", "job", separated=True
+    ),
+    ActionSpec("previous_slice", "&Go", "Previous Slice on &Lane", (",",), "", "The slice before it", "job"),
+    ActionSpec(
+        "follow",
+        "&Go",
+        "F&ollow",
+        ("]",),
+        "",
+        "From a launch to its GPU work, from forward to backward",
+        "slice",
+    ),
+    ActionSpec(
+        "follow_back", "&Go", "Follow Bac&k", ("[",), "", "From GPU work to its launch, to the forward pass", "slice"
+    ),
+    ActionSpec(
         "next_run", "&Go", "&Next Run", ("N",), "next", "The next run of the selected name", "slice", separated=True
     ),
     ActionSpec("previous_run", "&Go", "&Previous Run", ("Shift+N",), "previous", "The run before it", "slice"),

@@ -19,6 +19,7 @@ from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_navigation import NOTCH_ZOOM, TimelineNavigation
 from viewer.panels.timeline_overlay import View, build_overlay, describe, selected_range
 from viewer.panels.timeline_pointer import TimelinePointer
+from viewer.panels.timeline_walk import TimelineWalk
 from viewer.store.session import Session
 from viewer.views import viewport
 from viewer.views.lane_hit import time_at, time_of
@@ -69,6 +70,7 @@ class TimelinePanel(QWidget):
         self._build(context.theme)
         self._pointer = TimelinePointer(self, context, self._lanes)
         self.navigation = TimelineNavigation(self, context)
+        self.walk = TimelineWalk(self, context)
         self.finder = FindPanel(self, context, self._lanes)
         self.bars.addWidget(self.finder.bar)
         self._connect()

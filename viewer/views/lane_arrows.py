@@ -1,9 +1,10 @@
-"""Arrows from launch calls to the GPU work that they started."""
+"""Arrows from launch calls to the GPU work that they started, and those of the trace (forward to backward)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from viewer.analyses.flows import flows
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import call_of_gpu, launched_under
 from viewer.base.frames import Arrow, PlacedRow
@@ -15,7 +16,10 @@ Rows = Mapping[tuple[int, int], PlacedRow]
 
 
 def find_arrows(session: Session, rows: Rows, selection: Selection, most: int) -> list[Arrow]:
-    """Arrows of the selected slice: its call for GPU work, else the work launched by it or by calls inside it."""
+    """Arrows of the selected slice: its call for GPU work, else the work launched by it or by calls inside it.
+
+    The trace's own arrows from and to the slice follow.
+    """
     ref = selection.slice
     if ref is None or ref.input >= len(session.inputs):
         return []
@@ -25,6 +29,10 @@ def find_arrows(session: Session, rows: Rows, selection: Selection, most: int) -
     else:
         kernels = [int(k) for k in launched_under(trace, ref.index)[:most]]
     pairs = [(call, k) for k in kernels if (call := call_of_gpu(trace, k)) >= 0]
+    own = flows(trace)
+    pairs += [(ref.index, int(row)) for row in own.leaving(ref.index)[:most]]
+    pairs += [(int(row), ref.index) for row in own.arriving(ref.index)[:most]]
+    pairs = list(dict.fromkeys(pairs))
     found = (_arrow(session, rows, ref.input, call, kernel) for call, kernel in pairs)
     return [arrow for arrow in found if arrow is not None]
 
