@@ -82,14 +82,12 @@ set_up() {
     fi
 }
 
-# The loops are compiled once, here rather than while a user waits for the first lanes. Two processes, since the compiler
-# uses one core; what fails here is compiled in the window's background as well.
+# The loops are compiled once, here rather than while a user waits for the first lanes, on all cores. What fails here is
+# compiled in the window's background as well.
 compile_ahead() {
     loops=$(cat "$root"/viewer/jit/*.py | cksum)
     [ "$(cat "$venv/rankscope.compiled" 2>/dev/null)" != "$loops" ] || return 0
-    say "compiling the engine (once, about a minute)"
-    (cd "$root" && exec "$venv/bin/python" -m viewer.app.warm_up lanes) </dev/null >/dev/null 2>&1 &
-    (cd "$root" && exec "$venv/bin/python" -m viewer.app.warm_up engine) </dev/null >/dev/null 2>&1 || true
-    wait
+    say "compiling the engine (once, half a minute)"
+    (cd "$root" && exec "$venv/bin/python" -m viewer.app.warm_up) </dev/null >/dev/null 2>&1 || true
     printf '%s\n' "$loops" >"$venv/rankscope.compiled"
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.jobs import write_job
+from tests.bench.start import first_start
 
 _PEERS = {"Perfetto's engine": "perfetto", "HTA": "hta"}
 _CHILD = """
@@ -20,16 +21,9 @@ import sys, time
 from pathlib import Path
 from viewer.importers.opening import JobOpener
 from viewer.store.cache import Cache
-from viewer.views.lanes import warm_up
 paths, cache = sys.argv[2:], Path(sys.argv[1])
 def status(key):
     return int(Path("/proc/self/status").read_text().split(key)[1].split()[0]) >> 10
-if paths[0] == "cold":
-    wall, cpu = time.perf_counter(), time.process_time()
-    warm_up()
-    JobOpener([paths[1]], cache=Cache(cache)).open()
-    print(time.perf_counter() - wall, time.process_time() - cpu)
-    raise SystemExit
 import tempfile, threading
 from tests.bench.jobs import write_job
 with tempfile.TemporaryDirectory() as tiny:  # loads modules and compiled code
@@ -78,11 +72,8 @@ def _at_most(figure: str, value: float, unit: str, limit: float) -> dict[str, An
 def figures(folder: Path, scale: float) -> Iterator[dict[str, Any]]:
     """Measure one figure after another. ``scale`` is the size of the jobs."""
     million = int(1_000_000 * scale)
-    small = write_job(folder / "small", 1, int(180_000 * scale))
-    wall, cpu = _child(folder / "cache-cold", "cold", small[0])
-    size = small[0].stat().st_size / 1e6
-    yield _at_most(f"first start, nothing compiled: a {size:.0f} MB trace opened", wall, "s", 8)
-    yield _figure("the same, time of all cores", cpu, "s of CPU", "none", None)
+    small = write_job(folder / "small", 1, int(245_000 * scale))
+    yield from first_start(small[0], folder / "home")
 
     b = write_job(folder / "b", 1, million)
     c = write_job(folder / "c", 8, million // 4)

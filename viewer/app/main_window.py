@@ -106,8 +106,8 @@ class MainWindow(QMainWindow):
         self.drops = DropTarget(theme, self, lambda: self.has_job)
         self.undo = UndoStack(self)
         self.notes = NoteEditor(lambda text: dialogs.ask_note(self, text), self, self.undo)
-        self.controller = JobController(make_opener, self)
         self.warm_up = WarmUp(self)
+        self.controller = JobController(make_opener, self, self.warm_up.wait_to_read)
         self.features = [make(self) for make in FEATURES]
         self.actions_ = Actions(self, self._handlers(), theme)
         self.menus = Menus(self, self.actions_, self.undo.stack, self.docks, self.settings)

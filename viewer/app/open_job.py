@@ -78,9 +78,15 @@ class JobController(QObject):
     ended = Signal(object)
     _done = Signal(object, object)
 
-    def __init__(self, make_opener: OpenerFactory | None = None, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        make_opener: OpenerFactory | None = None,
+        parent: QObject | None = None,
+        wait_to_read: Callable[[CancelToken], None] | None = None,
+    ) -> None:
         super().__init__(parent)
         self._make_opener = make_opener or _make_opener
+        self._wait_to_read = wait_to_read
         self._run: Run | None = None
         self._threads: list[threading.Thread] = []
         self._not_before = 0.0
@@ -182,6 +188,9 @@ class JobController(QObject):
         run.board.expect((str(c.path), c.size) for c in candidates)
         for path in list(run.left_out):
             opener.cancel_file(Path(path))
+
+        if self._wait_to_read is not None:
+            self._wait_to_read(run.token)
 
         def opened(session: Session) -> None:
             for item in session.inputs:

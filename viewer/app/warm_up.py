@@ -1,6 +1,7 @@
 """Loads the engine and its compiled loops in the background, so that the first job finds them ready.
 
-The window is shown first. What the GUI thread itself will call (painting lanes) comes first; the rest follows.
+The window is shown first. Where nothing is compiled yet, helper processes do it (``viewer/app/compile_ahead.py``): what
+reads a file first, then what paints lanes, then the rest; each is loaded here as soon as it is there.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
+
+from viewer.app.compile_ahead import SHARED, Build, Shared, begin_build
+from viewer.base.work import CancelToken
 
 log = logging.getLogger(__name__)
 
 
 class WarmUp(QObject):
-    """One background thread.
+    """One background thread, and helper processes where something is not compiled yet.
 
     Signals:
         ready(): modules are imported and lanes can be painted without compiling. Emitted once, also after a failure.
@@ -26,8 +31,13 @@ class WarmUp(QObject):
 
     ready = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, shared: Shared = SHARED) -> None:
         super().__init__(parent)
+        self._shared = shared
+        self._build: Build | None = None
+        self._begun = threading.Event()
+        self._holds = False
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._is_ready = False
         self._is_done = False
@@ -50,15 +60,52 @@ class WarmUp(QObject):
             self._thread.start()
 
     def stop(self, seconds: float = 20.0) -> None:
-        """Skip what has not begun, and wait for what has."""
+        """Skip what has not begun, end the helpers, and wait for what else has."""
         self._stop.set()
+        self._release(seconds)
         if self._thread is not None:
             self._thread.join(seconds)
 
+    def wait_to_read(self, cancel: CancelToken) -> None:
+        """Block until the loops that read files are compiled. For worker threads. Raises Cancelled."""
+        if self._thread is None:
+            return
+        self._await(self._begun.wait, cancel)
+        build = self._build
+        if build is not None:
+            self._await(lambda seconds: build.wait("read", seconds), cancel)
+
+    def _await(self, over: Callable[[float], bool], cancel: CancelToken) -> None:
+        while not self._stop.is_set() and not over(0.05):
+            cancel.check()
+
+    def _release(self, seconds: float) -> None:
+        with self._lock:
+            held, self._holds = self._holds, False
+        if held:
+            self._shared.release(seconds)
+
+    def _begin_build(self) -> Build | None:
+        try:
+            with self._lock:
+                if not self._stop.is_set():
+                    self._build = self._shared.acquire()
+                    self._holds = True
+        except Exception:
+            log.exception("compiling ahead failed")
+        self._begun.set()
+        return self._build
+
     def _work(self) -> None:
         begin = time.monotonic()
+        build = self._begin_build()
         try:
-            warm_lanes()
+            import viewer.app.workspace  # noqa: F401  (imported here, off the GUI thread, while helpers compile)
+
+            if build is not None:
+                build.wait("lanes")
+            if not self._stop.is_set():
+                warm_lanes()
         except Exception:
             log.exception("warming up the lanes failed")
         self._is_ready = True
@@ -70,7 +117,10 @@ class WarmUp(QObject):
             return  # the window is gone
         log.info("lanes ready after %.2f s", time.monotonic() - begin)
         try:
-            warm_engine()
+            if build is not None:
+                build.wait("figures")
+            if not self._stop.is_set():
+                warm_engine()
         except Exception:
             log.exception("warming up the engine failed")
         self._is_done = True
@@ -121,6 +171,12 @@ def warm_engine() -> None:
 
 def main(parts: list[str]) -> int:
     """Compile ahead of the first start: ``python -m viewer.app.warm_up [lanes] [engine]``. For set-up scripts."""
+    build = begin_build()
+    if build is not None:
+        try:
+            build.wait("figures")
+        finally:
+            build.stop(5.0)
     for name, warm in (("lanes", warm_lanes), ("engine", warm_engine)):
         if not parts or name in parts:
             warm()

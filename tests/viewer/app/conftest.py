@@ -49,10 +49,13 @@ def job_folder(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def engine() -> None:
     """Compiled loops: a test that opens something must not wait for them, nor leave a thread that compiles."""
+    from viewer.app.compile_ahead import mark_complete
     from viewer.app.warm_up import warm_engine, warm_lanes
+    from viewer.jit.folder import code_folder
 
     warm_lanes()
     warm_engine()
+    mark_complete(code_folder())  # or each window would start helpers
 
 
 @pytest.fixture

@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+import sys
+import threading
+
 import pytest
+from pytestqt.qtbot import QtBot
 
 from viewer.app import warm_up
+from viewer.app.compile_ahead import Build, Shared
+from viewer.base.errors import Cancelled
+from viewer.base.work import CancelToken
+from viewer.jit.table import Entry
 
 
 @pytest.mark.parametrize(
@@ -10,6 +18,7 @@ from viewer.app import warm_up
 )
 def test_set_up_can_compile_a_part_or_all(parts: list[str], done: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     warmed: list[str] = []
+    monkeypatch.setattr(warm_up, "begin_build", lambda: None)
     monkeypatch.setattr(warm_up, "warm_lanes", lambda: warmed.append("lanes"))
     monkeypatch.setattr(warm_up, "warm_engine", lambda: warmed.append("engine"))
     assert warm_up.main(parts) == 0
@@ -23,3 +32,65 @@ def test_the_tiny_job_reaches_every_loop_of_an_import_and_a_click() -> None:
     warm_up.warm_engine()
     for loop in (scan_events.scan_events, layout.nest, layout.pack, lanes.number_keys, join.join, intervals.union):
         assert loop.signatures, loop
+
+
+@pytest.fixture
+def light(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Nothing is loaded or compiled; what would be is listed."""
+    warmed: list[str] = []
+    monkeypatch.setattr(warm_up, "warm_lanes", lambda: warmed.append("lanes"))
+    monkeypatch.setattr(warm_up, "warm_engine", lambda: warmed.append("engine"))
+    return warmed
+
+
+def built_by(program: str) -> Shared:
+    """One helper that runs ``program`` and has two kernels to compile."""
+    entries = [Entry("a.scan", "read", ()), Entry("a.paint", "lanes", (), ("a.scan",))]
+
+    def begin() -> Build:
+        build = Build(entries, 1, (sys.executable, "-c", program))
+        build.start()
+        return build
+
+    return Shared(begin)
+
+
+def test_when_the_helpers_die_the_window_is_warmed_up_all_the_same(qtbot: QtBot, light: list[str]) -> None:
+    warm = warm_up.WarmUp(shared=built_by("raise SystemExit(1)"))
+    with qtbot.waitSignal(warm.ready, timeout=20_000):
+        warm.start()
+    qtbot.waitUntil(lambda: warm.is_done, timeout=20_000)
+    warm.wait_to_read(CancelToken())
+    warm.stop()
+    assert light == ["lanes", "engine"]
+
+
+def test_a_closing_window_ends_its_helpers_and_loads_nothing_more(qtbot: QtBot, light: list[str]) -> None:
+    warm = warm_up.WarmUp(shared=built_by("import time; time.sleep(100)"))
+    warm.start()
+    token = CancelToken()
+    waited = threading.Thread(target=warm.wait_to_read, args=(token,))
+    waited.start()
+    warm.stop()
+    waited.join(20)
+    assert not waited.is_alive()
+    assert light == []
+
+
+def test_reading_waits_for_its_loops_until_it_is_cancelled(qtbot: QtBot, light: list[str]) -> None:
+    warm = warm_up.WarmUp(shared=built_by("import time; time.sleep(100)"))
+    warm.start()
+    token = CancelToken()
+    token.cancel()
+    with pytest.raises(Cancelled):
+        warm.wait_to_read(token)
+    warm.stop()
+
+
+def test_reading_begins_before_the_lanes_are_there(qtbot: QtBot, light: list[str]) -> None:
+    program = "import sys, time; name = sys.stdin.readline().strip(); print('ok', name, flush=True); time.sleep(100)"
+    warm = warm_up.WarmUp(shared=built_by(program))
+    warm.start()
+    warm.wait_to_read(CancelToken())
+    assert not warm.is_ready
+    warm.stop()
