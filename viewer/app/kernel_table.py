@@ -1,19 +1,21 @@
 """Finds out what ``resources/kernels.toml`` must say: ``python -m viewer.app.kernel_table [--write]``.
 
-Everything that a first start needs is run once; what was compiled for it, and for which types, is the table.
+Everything that a first start needs is run once; what was compiled for it, and for which types, is the table. Written
+from an empty folder of compiled code: of kernels that are loaded, those inside are not seen.
 """
 
 from __future__ import annotations
 
 import dis
 import gc
+import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 from viewer.app.warm_up import TINY, warm_engine, warm_lanes
-from viewer.jit.table import Entry, load_table, word_of
+from viewer.jit.table import GROUPS, Entry, load_table, word_of
 
 TARGET: Final = Path(__file__).resolve().parents[2] / "resources" / "kernels.toml"
 HEAD: Final = "# Written by: python -m viewer.app.kernel_table --write\n"
@@ -29,26 +31,43 @@ def kernels() -> dict[str, Any]:
     return {f"{o.__module__.rsplit('.', 1)[1]}.{o.__name__}": o for o in found}
 
 
-def survey() -> list[Entry]:
-    """Run everything; the entries of what was compiled, callees first, and first what the longest chain waits for."""
+def run_all() -> dict[str, str]:
+    """Run everything; the group of every kernel that was compiled or loaded for it."""
     groups: dict[str, str] = {}
-    for group, run in (("read", _read), ("lanes", warm_lanes), ("figures", warm_engine)):
+    for group, run in zip(GROUPS, (_read, warm_lanes, warm_engine), strict=True):
         run()
         for name, loop in kernels().items():
             if loop.signatures:
                 groups.setdefault(name, group)
+    return groups
+
+
+def survey() -> list[Entry]:
+    """The entries of what is compiled: callees first, and first what the longest chain waits for."""
+    groups = run_all()
     loops = kernels()
-    names = {loop: name for name, loop in loops.items()}
-    needs = {name: sorted(_callees(loops[name], names) & groups.keys()) for name in groups}
+    needs = {name: sorted(_callees(loops[name], loops) & groups.keys()) for name in groups}
     size = {name: len(list(dis.get_instructions(loops[name].py_func))) for name in groups}
     callers: dict[str, list[str]] = {name: [n for n in groups if name in needs[n]] for name in groups}
 
     def rest(name: str) -> int:
         return size[name] + max((rest(c) for c in callers[name]), default=0)
 
-    order = {"read": 0, "lanes": 1, "figures": 2}
-    ordered = sorted(groups, key=lambda n: (order[groups[n]], -rest(n), n))
-    return [Entry(n, groups[n], tuple(word_of(t) for t in loops[n].signatures[0]), tuple(needs[n])) for n in ordered]
+    ordered = sorted(groups, key=lambda n: (GROUPS.index(groups[n]), -rest(n), n))
+    return [_entry(n, groups[n], loops, needs[n]) for n in ordered]
+
+
+def stale() -> list[str]:
+    """Kernels for which the shipped table does not hold."""
+    table = {e.name: e for e in load_table()}
+    groups = run_all()
+    loops = kernels()
+    now = {n: _entry(n, groups[n], loops, sorted(_callees(loops[n], loops) & table.keys())) for n in groups}
+    return sorted(name for name, entry in now.items() if table.get(name) != entry)
+
+
+def _entry(name: str, group: str, loops: dict[str, Any], needs: list[str]) -> Entry:
+    return Entry(name, group, tuple(word_of(t) for t in loops[name].signatures[0]), tuple(needs))
 
 
 def _read() -> None:
@@ -61,8 +80,9 @@ def _read() -> None:
         JobOpener([path], cache=Cache(Path(folder) / "cache"), workers=1).open()
 
 
-def _callees(loop: Any, names: dict[Any, str]) -> set[str]:
+def _callees(loop: Any, loops: dict[str, Any]) -> set[str]:
     """What a kernel calls; ``_name = apart(name)`` stands for ``name``."""
+    names = {other: name for name, other in loops.items()}
     space = loop.py_func.__globals__
     found = set()
     for word in loop.py_func.__code__.co_names:
@@ -83,15 +103,16 @@ def as_text(entries: list[Entry]) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Write the table, or say whether the shipped one holds (exit status 1 if not)."""
-    entries = survey()
+    """Write the table, or say what of the shipped one does not hold (exit status 1 if anything)."""
     if "--write" in words:
-        TARGET.write_text(as_text(entries), encoding="utf-8")
+        with tempfile.TemporaryDirectory(prefix="rankscope-table-") as folder:
+            os.environ["NUMBA_CACHE_DIR"] = folder
+            TARGET.write_text(as_text(survey()), encoding="utf-8")
         return 0
+    old = stale()
     several = [name for name, loop in kernels().items() if len(loop.signatures) > 1]
-    stale = sorted({e.name for e in set(entries) ^ set(load_table())})
-    sys.stdout.write(f"several: {' '.join(several)}\nstale: {' '.join(stale)}\n")
-    return int(bool(several or stale))
+    sys.stdout.write(f"several: {' '.join(several)}\nstale: {' '.join(old)}\n")
+    return int(bool(several or old))
 
 
 if __name__ == "__main__":
