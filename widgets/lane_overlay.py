@@ -48,6 +48,17 @@ class Tip:
     avoid: QRectF | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class MarkBand:
+    """A mark: an instant (x0 == x1) or a range, between two heights; ``token`` is its colour in the theme."""
+
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    token: str
+
+
 @dataclass(slots=True)
 class Overlay:
     """Everything upon the lanes, in logical px of the canvas. ``range`` is (x0, x1, text)."""
@@ -58,6 +69,7 @@ class Overlay:
     range: tuple[float, float, str] | None = None
     arrows: list[tuple[QPointF, QPointF]] = field(default_factory=list)
     notes: list[NotePin] = field(default_factory=list)
+    marks: list[MarkBand] = field(default_factory=list)
     cursor_x: float | None = None
     tip: Tip | None = None
     zoom: QRectF | None = None
@@ -90,6 +102,8 @@ def paint_overlay(
     painter.setFont(font)
     if overlay.range is not None:
         _paint_range(painter, overlay.range, theme, area)
+    for band in overlay.marks:
+        _paint_band(painter, band, theme)
     if overlay.gap is not None:
         _paint_gap(painter, overlay.gap, overlay.gap_text, theme)
     if overlay.cursor_x is not None:
@@ -139,6 +153,15 @@ def _paint_range(painter: QPainter, span: tuple[float, float, str], theme: Theme
     if text:
         centre = (max(x0, area.left()) + min(x1, area.right())) / 2
         pill(painter, text, centre, area.top() + 4, theme, area)
+
+
+def _paint_band(painter: QPainter, band: MarkBand, theme: Theme) -> None:
+    if band.x1 > band.x0:
+        painter.fillRect(QRectF(band.x0, band.y0, band.x1 - band.x0, band.y1 - band.y0), color(theme, band.token, 26))
+    painter.setPen(QPen(color(theme, band.token, 210), 1))
+    for x in {band.x0, band.x1}:
+        at = math.floor(x) + 0.5
+        painter.drawLine(QPointF(at, band.y0), QPointF(at, band.y1))
 
 
 def _paint_gap(painter: QPainter, box: QRectF, text: str, theme: Theme) -> None:

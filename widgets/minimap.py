@@ -52,6 +52,7 @@ class Minimap(PaintedWidget):
         self._pixels: Any = None
         self._image: QImage | None = None
         self._window = (0.0, 1.0)
+        self._kept: tuple[tuple[float, float, str], ...] = ()
         self._grip: tuple[str, float] | None = None
         self._drawn: tuple[float, float] | None = None
         self._marks: dict[str, tuple[float, ...]] = {}
@@ -70,6 +71,12 @@ class Minimap(PaintedWidget):
             self._image = QImage(pixels.data, wide, tall, wide * 4, QImage.Format.Format_RGB32)
             self._image.setDevicePixelRatio(dpr)
         self.update()
+
+    def set_kept(self, marks: Sequence[tuple[float, float, str]]) -> None:
+        """Show a person's marks: (start, end, colour token), as shares of the whole."""
+        if tuple(marks) != self._kept:
+            self._kept = tuple(marks)
+            self.update()
 
     def set_window(self, start: float, end: float) -> None:
         """Where the visible window lies."""
@@ -118,6 +125,9 @@ class Minimap(PaintedWidget):
             painter.setPen(QPen(QColor(theme["accent"]), 1, Qt.PenStyle.DashLine))
             painter.setBrush(color(theme, "accent", 50))
             painter.drawRect(QRectF(a + 0.5, 0.5, b - a - 1, area.height() - 2))
+        for start, end, token in self._kept:
+            x0, x1 = start * area.width(), end * area.width()
+            painter.fillRect(QRectF(x0, 0, max(x1 - x0, 2.0), 4), QColor(theme[token]))
         painter.setPen(QPen(QColor(theme["line"]), 1))
         painter.drawLine(QPointF(0, area.bottom()), QPointF(area.right(), area.bottom()))
 

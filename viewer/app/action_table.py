@@ -40,6 +40,8 @@ ACTIONS: Final = (
     ActionSpec(
         "open_folder", "&File", "Open &Folder…", ("Ctrl+Shift+O",), "folder", "Open all traces of a folder as one job"
     ),
+    ActionSpec("save", "&File", "&Save Session", ("Ctrl+S",), "", "Keep notes, marks, bookmarks and the view", "job"),
+    ActionSpec("save_as", "&File", "Save Session &As…", ("Ctrl+Shift+S",), "", "Keep them in another file", "job"),
     ActionSpec("add_files", "&File", "&Add to Job…", (), "", "Open more files beside those that are open", "job"),
     ActionSpec("demo", "&File", "Open &Demo Job", (), "demo", "Make a job of 8 ranks and open it", separated=True),
     ActionSpec(
@@ -65,15 +67,25 @@ ACTIONS: Final = (
     ),
     ActionSpec("quit", "&File", "&Quit", ("Ctrl+Q",)),
     ActionSpec(
-        "add_note",
+        "add_mark",
         "&Edit",
-        "Add &Note",
+        "Add &Mark",
         (),
-        "note",
-        "Put a note at the selection or in the middle; the key puts it at the pointer",
+        "mark",
+        "Mark the instant under the pointer, or the selection that the pointer is in",
         "job",
         separated=True,
         timeline_key="M",
+    ),
+    ActionSpec(
+        "add_note",
+        "&Edit",
+        "Add &Note…",
+        (),
+        "note",
+        "Write a note on the slice or the lane under the pointer, else on the selection",
+        "job",
+        timeline_key="Shift+M",
     ),
     ActionSpec("clear_selection", "&Edit", "Clear &Selection", (), "", "", "job", timeline_key="Esc"),
     ActionSpec("find", "&Edit", "&Find Name…", ("/",), "find", "Find a name on all ranks", "job", separated=True),
@@ -132,6 +144,22 @@ ACTIONS: Final = (
     ActionSpec("previous_run", "&Go", "&Previous Run", ("Shift+N",), "previous", "The run before it", "slice"),
     ActionSpec(
         "slowest_run", "&Go", "&Slowest Run", ("\\",), "slowest", "The longest run of the selected name", "slice"
+    ),
+    *(
+        ActionSpec(f"bookmark_{n}", "&Go/&Bookmarks", f"Bookmark &{n}", (f"{n}",), "", "Show the view it keeps", "job")
+        for n in range(1, 10)
+    ),
+    *(
+        ActionSpec(
+            f"save_bookmark_{n}",
+            "&Go/&Bookmarks/&Set",
+            f"Set Bookmark &{n}",
+            (f"Ctrl+{n}",),
+            "",
+            "Keep the window, the scroll and the lanes' arrangement",
+            "job",
+        )
+        for n in range(1, 10)
     ),
     ActionSpec("keys", "&Help", "&Keys", ("?", "F1"), "", "All keys and mouse gestures"),
     ActionSpec("log", "&Help", "Where the &Log Is"),

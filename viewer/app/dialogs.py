@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import platform
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, Qt, qVersion
 from PySide6.QtGui import QKeyEvent
@@ -12,8 +13,10 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QHBoxLayout,
+    QInputDialog,
     QLabel,
     QLayout,
+    QLineEdit,
     QMessageBox,
     QPlainTextEdit,
     QPushButton,
@@ -24,7 +27,11 @@ from PySide6.QtWidgets import (
 from viewer import __version__
 from viewer.app.icons import application_icon
 
-TRACE_FILTER = "Traces (*.json *.json.gz *.gz *.hatchet);;All files (*)"
+TRACE_FILTER = (
+    "Traces and sessions (*.json *.json.gz *.gz *.hatchet *.rankscope);;Sessions (*.rankscope);;All files (*)"
+)
+SESSION_FILTER = "Rankscope sessions (*.rankscope)"
+Answer = Literal["save", "discard", "cancel"]
 
 
 def ask_files(parent: QWidget, folder: str) -> list[Path]:
@@ -37,6 +44,68 @@ def ask_folder(parent: QWidget, folder: str) -> list[Path]:
     """Let the user choose a folder; [] when they do not."""
     name = QFileDialog.getExistingDirectory(parent, "Open the traces of a folder", folder)
     return [Path(name)] if name else []
+
+
+def ask_save_as(parent: QWidget, suggested: Path) -> Path | None:
+    """Let the user name a session file; None when they do not. The suffix is added where it lacks."""
+    dialog = QFileDialog(parent, "Save the session", str(suggested), SESSION_FILTER)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix("rankscope")
+    chosen = dialog.selectedFiles() if dialog.exec() == QDialog.DialogCode.Accepted else []
+    dialog.deleteLater()
+    return Path(chosen[0]) if chosen else None
+
+
+def ask_search_folder(parent: QWidget, folder: str) -> Path | None:
+    """Let the user choose where missing traces are looked for; None when they do not."""
+    name = QFileDialog.getExistingDirectory(parent, "Look for the missing traces in", folder)
+    return Path(name) if name else None
+
+
+def ask_save(parent: QWidget, name: str, what: str) -> Answer:
+    """Ask what becomes of changes that are not saved.
+
+    Args:
+        parent: the window.
+        name: of the job.
+        what: what would be lost, "2 notes and 1 mark".
+    """
+    box = QMessageBox(parent)
+    box.setWindowTitle("Save the session?")
+    box.setIcon(QMessageBox.Icon.Question)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(f"Save the changes to {name}?")
+    box.setInformativeText(f"Not saved: {what}.")
+    buttons = QMessageBox.StandardButton
+    box.setStandardButtons(buttons.Save | buttons.Discard | buttons.Cancel)
+    box.setDefaultButton(buttons.Save)
+    box.button(buttons.Discard).setText("Do&n't Save")
+    pressed = QMessageBox.StandardButton(box.exec())
+    box.deleteLater()
+    answers: dict[QMessageBox.StandardButton, Answer] = {buttons.Save: "save", buttons.Discard: "discard"}
+    return answers.get(pressed, "cancel")
+
+
+def ask_overwrite(parent: QWidget, name: str) -> bool:
+    """Whether a file that another program wrote may be written over."""
+    box = QMessageBox(parent)
+    box.setWindowTitle("Overwrite?")
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(f"{name} is there already, or was changed since it was opened.")
+    box.setInformativeText("Saving overwrites it.")
+    box.setStandardButtons(QMessageBox.StandardButton.Save | QMessageBox.StandardButton.Cancel)
+    box.button(QMessageBox.StandardButton.Save).setText("&Overwrite")
+    box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+    pressed = box.exec()
+    box.deleteLater()
+    return pressed == QMessageBox.StandardButton.Save
+
+
+def ask_label(parent: QWidget, title: str, text: str) -> str | None:
+    """Let the user write a short label, which may be empty; None when they do not."""
+    said, given = QInputDialog.getText(parent, title, "Name", QLineEdit.EchoMode.Normal, text)
+    return said if given else None
 
 
 def ask_note(parent: QWidget, text: str = "") -> str | None:

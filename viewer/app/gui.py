@@ -59,8 +59,9 @@ class Desktop(QObject):
             window.say(severity, text)
 
     def close_all(self) -> None:
-        """Close every window; the application ends with the last."""
+        """Close every window without a question; what is not saved is kept and offered at the next start."""
         for window in list(self.windows):
+            window.asks = False
             window.close()
 
     def _closed(self, window: MainWindow) -> None:

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Final
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 SIZES: Final = (16, 20, 24, 32, 48, 64)
@@ -36,6 +36,20 @@ def _icon(svg: str, sizes: tuple[int, ...]) -> QIcon:
 def icon(name: str, color: str) -> QIcon:
     """An icon in a colour (``#rrggbb``), sharp up to a scale of 3."""
     return _icon(_source(name).replace("currentColor", color), SIZES)
+
+
+@cache
+def swatch(color: str) -> QIcon:
+    """A square of a colour, for a list of colours."""
+    pixmap = QPixmap(32, 32)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(color))
+    painter.drawRoundedRect(QRectF(5, 5, 22, 22), 4, 4)
+    painter.end()
+    return QIcon(pixmap)
 
 
 @cache

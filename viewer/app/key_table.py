@@ -62,7 +62,12 @@ def key_subjects() -> dict[str, list[KeyLine]]:
     out = {subject: list(lines) for subject, lines in _TIMELINE.items()}
     for spec in ACTIONS:
         keys = action_keys(spec)
-        if keys:
+        if "bookmark_" in spec.id:
+            if spec.id.endswith("_1"):  # nine of a kind are one line
+                kind = [s for s in ACTIONS if s.id.startswith(spec.id[:-1])]
+                keys = tuple(native(s.keys[0]) for s in kind)
+                out.setdefault("Go", []).append(KeyLine(keys, plain_text(spec)[:-2] + "s"))
+        elif keys:
             menu = spec.menu.split("/")[0]
             out.setdefault(_SUBJECTS.get(menu, menu.replace("&", "")), []).append(KeyLine(keys, plain_text(spec)))
     return out

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
@@ -27,8 +27,9 @@ from viewer.app.logs import log_path
 from viewer.app.menus import Menus
 from viewer.app.message_bar import Message, MessageBar
 from viewer.app.messages import ending_messages
-from viewer.app.note_editing import NoteEditor
+from viewer.app.note_editing import Keeper
 from viewer.app.open_job import Ending, JobController, OpenerFactory
+from viewer.app.opened_job import OpenedJob
 from viewer.app.opening_state import Overview
 from viewer.app.options import JobOptions
 from viewer.app.palette import Appearance
@@ -78,10 +79,10 @@ class MainWindow(QMainWindow):
         self._file = settings or SettingsFile()
         self.settings = self._file.load()
         self._appearance = appearance
-        self._options = options or JobOptions()
+        self.options = options or JobOptions()
         self._closing = False
-        self._paths: list[Path] = []
-        self._opening_paths: list[Path] = []
+        self.job = self._next_job = OpenedJob()
+        self.asks = True
         self._pending: Session | None = None
         self._shown_run = -1
         self._run_number = 0
@@ -105,7 +106,7 @@ class MainWindow(QMainWindow):
         self.docks = Docks(self)
         self.drops = DropTarget(theme, self, lambda: self.has_job)
         self.undo = UndoStack(self)
-        self.notes = NoteEditor(lambda text: dialogs.ask_note(self, text), self, self.undo)
+        self.kept = Keeper(lambda text: dialogs.ask_note(self, text), self.undo, self)
         self.warm_up = WarmUp(self)
         self.controller = JobController(make_opener, self, self.warm_up.wait_to_read)
         self.features = [make(self) for make in FEATURES]
@@ -115,7 +116,7 @@ class MainWindow(QMainWindow):
         self.actions_[f"theme_{appearance.choice}"].setChecked(True)
         self.status = Status(self.statusBar())
         self._connect()
-        self._show_title()
+        self.show_title()
         self._update_actions()
         self._place_window()
         self.docks.adopt(unpack_bytes(self.settings.layout))
@@ -129,11 +130,8 @@ class MainWindow(QMainWindow):
             "open_folder": lambda: self.open_paths(dialogs.ask_folder(self, self.settings.last_folder)),
             "add_files": lambda: self.add_paths(dialogs.ask_files(self, self.settings.last_folder)),
             "demo": self.open_demo,
-            "export": partial(self._picture, "export"),
-            "copy": partial(self._picture, "copy"),
             "close_job": self.close_job,
             "quit": self._quit,
-            "add_note": self.add_note,
             "clear_selection": self._on_job(lambda w: w.clear_selection()),
             "fit": self._on_job(lambda w: w.timeline.fit()),
             "fit_selection": self._on_job(lambda w: w.timeline.focus_selection()),
@@ -177,8 +175,7 @@ class MainWindow(QMainWindow):
         self.controller.snapshot.connect(self._snapshot)
         self.controller.ended.connect(self._ended)
         self.warm_up.ready.connect(self._build_workspace, Qt.ConnectionType.QueuedConnection)
-        self.notes.refused.connect(partial(self.say, "warning"))
-        self.notes.changed.connect(self._show_notes)
+        self.kept.refused.connect(partial(self.say, "warning"))
 
     def _build_workspace(self) -> None:
         """Make the panels; then show what was opened meanwhile."""
@@ -196,11 +193,6 @@ class MainWindow(QMainWindow):
         workspace.busy_changed.connect(self.status.show_busy)
         workspace.selection_changed.connect(self._selected)
         workspace.failed.connect(partial(self.say, "error"))
-        timeline = workspace.timeline
-        timeline.note_requested.connect(self.notes.ask_and_add)
-        timeline.note_moved.connect(self.notes.move)
-        timeline.note_edited.connect(self.notes.ask_and_edit)
-        timeline.note_removed.connect(self.notes.remove)
         for feature in self.features:
             feature.attach(workspace)
         if self._pending is not None:
@@ -212,6 +204,11 @@ class MainWindow(QMainWindow):
     # -- opening -------------------------------------------------------------------------------------------------------
 
     @property
+    def theme(self) -> Theme:
+        """The theme in use."""
+        return self._appearance.theme
+
+    @property
     def has_job(self) -> bool:
         """Whether a job is shown."""
         return self.workspace is not None and bool(self.workspace.session.inputs)
@@ -219,17 +216,30 @@ class MainWindow(QMainWindow):
     def open_paths(
         self, paths: Sequence[Path], prepare: Callable[[], None] | None = None, options: JobOptions | None = None
     ) -> None:
-        """Open files and folders as one job in this window, in place of what is shown."""
-        if not paths:
+        """Open files and folders as one job in this window, in place of what is shown, unless the person stays."""
+        found = [Path(p) for p in paths]
+        if not found or any(feature.opens(found) for feature in self.features) or not self.may_leave():
             return
-        self.messages.clear()
-        self.settings.last_folder = str(Path(paths[0]).absolute().parent)
-        self.controller.open(list(paths), options or self._options, prepare)
+        self.load(OpenedJob(tuple(found), options or self.options), prepare)
+
+    def load(self, job: OpenedJob, prepare: Callable[[], None] | None = None) -> None:
+        """Open a job without asking."""
+        self.messages.clear(all_of_them=False)
+        self._next_job = job
+        self.settings.last_folder = str(job.named[0].absolute().parent)
+        self.controller.open(job.paths, job.options, prepare)
+
+    def may_leave(self) -> bool:
+        """Whether the job may go; what is not saved is asked about."""
+        return all(feature.may_leave() for feature in self.features)
 
     def add_paths(self, paths: Sequence[Path]) -> None:
         """Open further files beside those of the job; those that are open come from the cache."""
-        base = self._opening_paths if self.controller.running else self._paths
-        self.open_paths(list(dict.fromkeys([*base, *paths])) if paths else [])
+        base = self._next_job if self.controller.running else self.job
+        if not base.paths:
+            self.open_paths(paths)
+        elif paths and not any(feature.opens(list(paths)) for feature in self.features):
+            self.load(base.with_more(paths))
 
     def open_recent(self, paths: list[str]) -> None:
         """Open a job again."""
@@ -255,25 +265,23 @@ class MainWindow(QMainWindow):
 
     def close_job(self) -> None:
         """Show the start page again."""
-        if not self.has_job or self.workspace is None:
+        if not self.has_job or self.workspace is None or not self.may_leave():
             return
         from viewer.store.session import Session
 
         self.docks.leave_job()
-        self._paths = []
-        self.notes.use_job(())
-        self.messages.clear()
+        self.job = OpenedJob()
+        self.messages.clear(all_of_them=False)
         self.workspace.show_session(Session(), same_job=False)
         self.stack.setCurrentWidget(self.start_page)
         self._tell_job([])
-        self._show_title()
+        self.show_title()
         self._update_actions()
 
-    def _opening(self, paths: list[Path]) -> None:
+    def _opening(self, _: list[Path]) -> None:
         self._run_number += 1
-        self._opening_paths = paths
         self._pending = None
-        self.progress.begin(f"Opening {job_title(paths)}", expanded=not self.has_job)
+        self.progress.begin(f"Opening {self._next_job.title}", expanded=not self.has_job)
         if not self.has_job:
             self.stack.setCurrentWidget(self._waiting)
         if self.workspace is None:
@@ -291,17 +299,15 @@ class MainWindow(QMainWindow):
         first = self._shown_run != self._run_number
         self._shown_run = self._run_number
         if first:
-            self._paths = self._opening_paths
-            self.notes.use_job(tuple(sorted(str(p) for p in self._paths)))
+            self.job = self._next_job
         self.workspace.show_session(session, same_job=not first)
         if first:
             self.stack.setCurrentWidget(self.workspace.timeline)
             self.docks.enter_job()
             self.progress.set_expanded(False)
             self.workspace.timeline.setFocus()
-            self._show_notes(self.notes.book)
-            self._tell_job(self._paths)
-        self._show_title()
+            self._tell_job(list(self.job.paths))
+        self.show_title()
         self._update_actions()
 
     def _tell_job(self, paths: list[Path]) -> None:
@@ -317,9 +323,7 @@ class MainWindow(QMainWindow):
             self.workspace.files.set_failures(ending.failures, ending.skipped)
         if ending.session is not None:
             self._snapshot(ending.session)
-            self.settings.remember([str(p.absolute()) for p in ending.paths])
-            self.start_page.set_recent(self.settings.recent)
-            self._save_settings()
+            self.remember(self._next_job.named)
         elif not self.has_job and self._pending is None:
             self.stack.setCurrentWidget(self.start_page)
         if len(ending.jobs) > 1:
@@ -327,6 +331,12 @@ class MainWindow(QMainWindow):
         for message in ending_messages(ending):
             self.messages.show_message(message)
             log.info("%s: %s", message.severity, message.text)
+
+    def remember(self, paths: Sequence[Path]) -> None:
+        """Put a job at the head of the recent ones."""
+        self.settings.remember([str(p.absolute()) for p in paths])
+        self.start_page.set_recent(self.settings.recent)
+        self._save_settings()
 
     def _offer_apart(self, ending: Ending) -> None:
         jobs = [list(job) for job in ending.jobs]
@@ -338,30 +348,6 @@ class MainWindow(QMainWindow):
 
         text = f"These files look like {len(jobs)} different jobs ({', '.join(job_title(j) for j in jobs[:4])})."
         self.messages.show_message(Message("warning", text, (("Open Apart", apart),)))
-
-    # -- notes and pictures --------------------------------------------------------------------------------------------
-
-    def add_note(self) -> None:
-        """Ask for a text and put it at the selection, else in the middle of the window."""
-        anchor = self.workspace.note_anchor() if self.workspace is not None and self.has_job else None
-        if anchor is not None:
-            self.notes.ask_and_add(*anchor)
-
-    def _show_notes(self, book: Any) -> None:
-        if self.workspace is not None:
-            self.workspace.show_notes(book)
-
-    def _picture(self, what: str) -> None:
-        """Export or copy a picture of what the window shows."""
-        if self.workspace is None or not self.has_job:
-            return
-        from viewer.app.pictures import Pictures
-
-        pictures = Pictures(self, self.workspace, self.settings)
-        pictures.said.connect(self.status.tell)
-        pictures.failed.connect(partial(self.say, "error"))
-        run = pictures.export if what == "export" else pictures.copy
-        run(job_title(self._paths), self.notes.book.notes)
 
     # -- appearance ----------------------------------------------------------------------------------------------------
 
@@ -406,13 +392,10 @@ class MainWindow(QMainWindow):
         for action in self.docks.toggle_actions():
             action.setEnabled(job)
 
-    def _show_title(self) -> None:
-        if not self.has_job or self.workspace is None:
-            self.setWindowTitle("Rankscope")
-            return
-        groups = len(self.workspace.session.groups)
-        count = f" · {groups} ranks" if groups > 1 else ""
-        self.setWindowTitle(f"{job_title(self._paths)}{count} – Rankscope".replace("[*]", "[*][*]"))
+    def show_title(self) -> None:
+        """Name the job in the title, with Qt's sign where not all is saved."""
+        shown = self.job if self.has_job else OpenedJob()
+        self.setWindowTitle(shown.window_title(len(self.workspace.session.groups) if self.workspace else 0))
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -422,9 +405,12 @@ class MainWindow(QMainWindow):
         QTimer.singleShot(WARM_UP_DELAY_MS, self, self.warm_up.start)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop all work, remember the layout, go."""
+        """Ask about what is not saved; then stop all work, remember the layout, go."""
         if self._closing:
             event.accept()
+            return
+        if self.asks and not self.may_leave():
+            event.ignore()
             return
         self._closing = True
         self.settings.geometry = pack_bytes(bytes(self.saveGeometry().data()))

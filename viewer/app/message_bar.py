@@ -22,11 +22,15 @@ _RANK: Final = {"info": 0, "warning": 1, "error": 2}
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One sentence for the user. ``buttons`` are (text, what it does); a click also dismisses the message."""
+    """One sentence for the user. ``buttons`` are (text, what it does); a click also dismisses the message.
+
+    One that ``stays`` outlives the opening of a job: it waits for an answer.
+    """
 
     severity: str
     text: str
     buttons: tuple[tuple[str, Callable[[], None]], ...] = field(default=(), compare=False)
+    stays: bool = False
 
 
 class MessageBar(QFrame):
@@ -83,9 +87,9 @@ class MessageBar(QFrame):
             self._messages.sort(key=lambda m: -_RANK[m.severity])
         self._rebuild()
 
-    def clear(self) -> None:
-        """Dismiss everything."""
-        self._messages.clear()
+    def clear(self, *_: object, all_of_them: bool = True) -> None:
+        """Dismiss everything, or all that does not wait for an answer."""
+        self._messages = [] if all_of_them else [m for m in self._messages if m.stays]
         self._unshown = 0
         self._rebuild()
 

@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
+from viewer.app.note_editing import Keeper
 from viewer.app.settings import Settings
 from viewer.app.themes import NAMES, load_theme
 from viewer.app.workspace import Workspace
-from viewer.base.frames import Note
 from viewer.base.scene import PictureScene
 from viewer.base.work import CancelToken
 from viewer.exporters.picture import write_picture
@@ -25,7 +25,7 @@ from widgets.picture_painter import encode, font_family, measure, prepare, scene
 log = logging.getLogger(__name__)
 
 
-def shown_in(workspace: Workspace, notes: tuple[Note, ...]) -> Shown | None:
+def shown_in(workspace: Workspace, kept: Keeper) -> Shown | None:
     """What the window shows now; None while it shows nothing."""
     timeline = workspace.timeline
     window = timeline.window()
@@ -35,7 +35,8 @@ def shown_in(workspace: Workspace, notes: tuple[Note, ...]) -> Shown | None:
         session=workspace.session,
         window=window,
         selection=workspace.context.selection,
-        notes=notes,
+        notes=kept.notes.book.notes,
+        marks=kept.marks.book.marks,
         rows=ViewRows(timeline.placement, timeline.scroll_top, timeline.canvas.height()),
         size=(max(timeline.width(), 320), max(timeline.height(), 200)),
     )
@@ -56,9 +57,9 @@ class Pictures(QObject):
         super().__init__(parent)
         self._parent, self._workspace, self._settings = parent, workspace, settings
 
-    def export(self, title: str, notes: tuple[Note, ...]) -> ExportDialog | None:
+    def export(self, title: str, kept: Keeper) -> ExportDialog | None:
         """Open the dialog, with last time's choices; it saves or copies the picture."""
-        shown = self._shown(notes)
+        shown = self._shown(kept)
         if shown is None:
             return None
         choices = replace(choices_from(self._settings.picture), title=title, typed="")
@@ -72,9 +73,9 @@ class Pictures(QObject):
         dialog.open()
         return dialog
 
-    def copy(self, title: str, notes: tuple[Note, ...]) -> None:
+    def copy(self, title: str, kept: Keeper) -> None:
         """Put what is on the screen on the clipboard, in the window's theme and twice as sharp."""
-        shown = self._shown(notes)
+        shown = self._shown(kept)
         if shown is None:
             return
         choices = Choices(size=None, rows="screen", title=title, theme=self._workspace.context.theme.name)
@@ -98,8 +99,8 @@ class Pictures(QObject):
         log.error("copying the picture failed", exc_info=error)
         self.failed.emit(f"The picture cannot be copied: {error}")
 
-    def _shown(self, notes: tuple[Note, ...]) -> Shown | None:
-        shown = shown_in(self._workspace, notes)
+    def _shown(self, kept: Keeper) -> Shown | None:
+        shown = shown_in(self._workspace, kept)
         if shown is None:
             self.failed.emit("There is nothing to make a picture of: no file of the job holds an event with a time.")
         return shown

@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from viewer.app.remap import remap_selection
-from viewer.base.frames import Note
 from viewer.base.selection import EMPTY, SliceRef
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
@@ -19,10 +18,8 @@ from viewer.panels.breakdown import BreakdownPanel
 from viewer.panels.context import JobContext
 from viewer.panels.files import FilesPanel
 from viewer.panels.timeline import TimelinePanel
-from viewer.panels.timeline_overlay import selected_range
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
-from viewer.views.notes import NoteBook
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,11 +71,6 @@ class Workspace(QObject):
         else:
             self.context.set_session(session)
 
-    def show_notes(self, book: NoteBook) -> None:
-        """Put the notes on the timeline."""
-        notes: list[Note] = list(book)
-        self.timeline.set_notes(notes)
-
     def clear_selection(self) -> None:
         """Select nothing."""
         self.context.select(EMPTY)
@@ -86,30 +78,6 @@ class Workspace(QObject):
     def zoom(self, factor: float) -> None:
         """Zoom at the pointer, else at the middle of the timeline; more than 1 zooms in."""
         self.timeline.zoom(factor)
-
-    def note_anchor(self) -> tuple[int, str] | None:
-        """Where a new note belongs: at the selected slice, else in the middle of the visible window."""
-        window = self.timeline.window()
-        if window is None:
-            return None
-        selected = selected_range(self.session, self.context.selection)
-        lane = ""
-        chosen = self.context.selection.slice
-        if selected is None:
-            return window.start_ns + window.length_ns // 2, lane
-        if chosen is not None:
-            lane = self._lane_key(chosen)
-        return selected.start_ns + selected.length_ns // 2, lane
-
-    def _lane_key(self, ref: SliceRef) -> str:
-        from viewer.views.lanes import build_tree
-
-        lane = self.session.inputs[ref.input].trace.lane_of(ref.index).id
-        for group in build_tree(self.session):
-            for row in group.lanes:
-                if (ref.input, lane) in row.parts:
-                    return row.key
-        return ""
 
     def go_to_run(self, which: str) -> None:
         """Select another run of the selected slice's name: "next", "previous" or "slowest"."""

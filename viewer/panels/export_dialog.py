@@ -317,7 +317,7 @@ class ExportDialog(QDialog):
         self._title = QLineEdit()
         self._title.setMaxLength(300)
         self._themes = _combo([(name.capitalize(), name) for name in themes])
-        self._selection, self._notes = QCheckBox("Selection"), QCheckBox("Notes")
+        self._selection, self._notes = QCheckBox("Selection"), QCheckBox("Notes and marks")
         self._legend, self._footer = QCheckBox("Legend"), QCheckBox("Source and version")
         self._status = QLabel()
         self._status.setTextFormat(Qt.TextFormat.PlainText)

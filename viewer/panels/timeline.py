@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QVBoxLayout, QWidget
 
-from viewer.base.frames import LaneFrame, Note, Placement
+from viewer.base.frames import LaneFrame, Placement
 from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
 from viewer.panels.find_panel import FindPanel
+from viewer.panels.timeline_kept import TimelineKept
 from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_navigation import NOTCH_ZOOM, TimelineNavigation
 from viewer.panels.timeline_overlay import View, build_overlay, describe, selected_range
@@ -42,14 +42,12 @@ class TimelinePanel(QWidget):
     """Lanes of the context's session. The visible window lives in the context.
 
     Signals:
-        note_requested(int time_ns, str lane): the user wants a note there ("" when no lane is pointed at).
         note_moved(int id, float dx, float dy): a note's box was dragged to this offset from its anchor.
         note_edited(int id): the user wants to change a note's text.
         note_removed(int id): the user wants a note gone.
         hovered(str): one line on what is under the pointer, "" for nothing.
     """
 
-    note_requested = Signal(object, str)
     note_moved = Signal(int, float, float)
     note_edited = Signal(int)
     note_removed = Signal(int)
@@ -64,9 +62,9 @@ class TimelinePanel(QWidget):
         self.extent: TimeRange | None = None
         self.origin_ns = 0
         self._following = True
-        self._notes: tuple[Note, ...] = ()
         self._frame: tuple[tuple[Any, ...], LaneFrame] | None = None
         self._overview_key: tuple[Any, ...] | None = None
+        self.kept = TimelineKept(self, context, self._lanes)
         self._build(context.theme)
         self._pointer = TimelinePointer(self, context, self._lanes)
         self.navigation = TimelineNavigation(self, context)
@@ -105,12 +103,13 @@ class TimelinePanel(QWidget):
         grid.addWidget(self.minimap, 1, 1, 1, 2)
         grid.addWidget(self.base_label, 2, 0)
         grid.addWidget(self.ruler, 2, 1)
-        grid.addWidget(self.headers, 3, 0)
-        grid.addWidget(self.canvas, 3, 1)
-        grid.addWidget(self.scrollbar, 3, 2)
-        grid.addWidget(self.legend, 4, 0, 1, 3)
+        self.kept.join(grid, 3)
+        grid.addWidget(self.headers, 4, 0)
+        grid.addWidget(self.canvas, 4, 1)
+        grid.addWidget(self.scrollbar, 4, 2)
+        grid.addWidget(self.legend, 5, 0, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(3, 1)
+        grid.setRowStretch(4, 1)
         self._set_header_width(self.headers.sizeHint().width())
         self.setFocusProxy(self.canvas)
 
@@ -132,7 +131,6 @@ class TimelinePanel(QWidget):
         canvas.range_dragged.connect(self._pointer.drag_range)
         canvas.pointed.connect(self._pointer.point)
         self._pointer.hovered.connect(self.hovered)
-        self._pointer.note_requested.connect(self.note_requested)
         self._pointer.moved.connect(self._pointed)
         canvas.note_moved.connect(self.note_moved)
         canvas.note_edited.connect(self.note_edited)
@@ -149,6 +147,11 @@ class TimelinePanel(QWidget):
         self.scrollbar.valueChanged.connect(self._scrolled)
 
     # what others may read and ask
+
+    @property
+    def pointer(self) -> TimelinePointer:
+        """What the mouse points at."""
+        return self._pointer
 
     def window(self) -> TimeRange | None:  # type: ignore[override]
         """The visible range of session time; None before anything is open. Hides ``QWidget.window``."""
@@ -246,11 +249,6 @@ class TimelinePanel(QWidget):
         else:
             self.set_window(focus)
 
-    def set_notes(self, notes: Sequence[Note]) -> None:
-        """Show these notes."""
-        self._notes = tuple(notes)
-        self.canvas.update()
-
     def set_collapsed(self, groups: frozenset[int]) -> None:
         """Fold exactly these groups."""
         self._lanes.set_collapsed(groups)
@@ -263,12 +261,12 @@ class TimelinePanel(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
-        for part in (self.minimap, self.ruler, self.headers, self.canvas, self.legend):
+        for part in (self.minimap, self.ruler, self.kept.strip, self.headers, self.canvas, self.legend):
             part.set_theme(theme)
         palette = self.palette()
         palette.setColor(QPalette.ColorRole.Window, QColor(theme["window"]))
         palette.setColor(QPalette.ColorRole.WindowText, QColor(theme["muted"]))
-        for label in (self.base_label, self.extent_label):
+        for label in (self.base_label, self.extent_label, self.kept.label):
             label.setPalette(palette)
             label.setAutoFillBackground(True)
         self._lanes.set_theme(theme)
@@ -287,6 +285,7 @@ class TimelinePanel(QWidget):
             else:
                 self.set_window(viewport.clamped(window, self.extent))
         self._refresh()
+        self.kept.update_minimap()
 
     def _placed(self) -> None:
         lanes = self._lanes
@@ -402,7 +401,7 @@ class TimelinePanel(QWidget):
         self.canvas.update()
 
     def _set_header_width(self, width: int) -> None:
-        for part in (self.headers, self.base_label, self.extent_label):
+        for part in (self.headers, self.base_label, self.extent_label, self.kept.label):
             part.setFixedWidth(width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -411,6 +410,7 @@ class TimelinePanel(QWidget):
         self._grid.activate()
         self._update_scroll()
         self._pointer.follow()
+        self.kept.update_strip()
         self._update_axis()
         self._update_minimap()
 
@@ -430,7 +430,8 @@ class TimelinePanel(QWidget):
         if self._pointer.dragging is not None:
             selection = Selection(range=self._pointer.dragging)
         view = View(self._lanes.painter, window, width, top, height)
-        overlay = build_overlay(view, selection, self._lanes.arrows, self._notes)
+        overlay = build_overlay(view, selection, self._lanes.arrows, self.kept.notes)
+        overlay.marks = self.kept.bands(view)
         overlay.zoom = self.navigation.zooming
         if self._pointer.cursor is not None:
             overlay.cursor_x = self._pointer.cursor.x()

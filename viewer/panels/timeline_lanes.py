@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -17,6 +18,15 @@ from viewer.views.lane_hit import same_name
 from viewer.views.lane_lod import Built, LodStore, build
 from viewer.views.lane_rare import more_key
 from viewer.views.lanes import LanePainter, build_tree, place, shrinks, warm_up
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """What of the lanes is folded: titles of collapsed groups, keys of tall lanes, titles of groups with rare ones."""
+
+    collapsed: frozenset[str] = frozenset()
+    tall: frozenset[str] = frozenset()
+    unfolded: frozenset[str] = frozenset()
 
 
 class TimelineLanes(QObject):
@@ -95,6 +105,18 @@ class TimelineLanes(QObject):
         for trace in self._lods.missing(session):
             self._build(trace)
         return same_job
+
+    @property
+    def arrangement(self) -> Folding:
+        """How the lanes are arranged now."""
+        return Folding(frozenset(self._collapsed), frozenset(self._tall), frozenset(self._unfolded))
+
+    def set_arrangement(self, wanted: Folding) -> None:
+        """Arrange the lanes like that."""
+        if wanted != self.arrangement:
+            self._collapsed, self._tall = set(wanted.collapsed), set(wanted.tall)
+            self._unfolded = set(wanted.unfolded)
+            self._place()
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""

@@ -82,7 +82,7 @@ def _pin(view: View, note: Note) -> NotePin | None:
         return None
     row = view.painter.row_of(note.lane)
     if row is not None:
-        y = row.y + LANE_PAD + row.row_height / 2 - view.top
+        y = row.y + LANE_PAD + (note.depth + 0.5) * row.row_height - view.top
     else:
         heads = (r for r in view.painter.placement.rows if r.lane is None)
         header = next((r for r in heads if any(lane.key == note.lane for lane in r.group.lanes)), None)

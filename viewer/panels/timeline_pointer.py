@@ -31,12 +31,10 @@ class TimelinePointer(QObject):
     Signals:
         moved(): cursor, hit or drag changed.
         hovered(str): one line on what is under the pointer.
-        note_requested(object time_ns, str lane)
     """
 
     moved = Signal()
     hovered = Signal(str)
-    note_requested = Signal(object, str)
 
     def __init__(self, panel: TimelinePanel, context: JobContext, lanes: TimelineLanes) -> None:
         super().__init__(panel)
@@ -154,7 +152,7 @@ class TimelinePointer(QObject):
             key.Key_F: panel.focus_selection,
             key.Key_0: panel.fit,
             key.Key_Escape: self._escape,
-            key.Key_M: self._ask_note,
+            key.Key_M: self._keep,
         }
 
     def _escape(self) -> None:
@@ -166,25 +164,7 @@ class TimelinePointer(QObject):
         elif not dragged:
             self._context.select(EMPTY)
 
-    def _ask_note(self) -> None:
-        """A note at the cursor, else at the selection, else in the middle."""
-        window = self._panel.window()
-        if window is None:
-            return
-        selection = self._context.selection
-        target = selected_range(self._lanes.session, selection)
-        if self.cursor is not None:
-            row = self._lanes.placement.at(self.cursor.y() + self._panel.scroll_top)
-            lane = row.lane.key if row is not None and row.lane is not None else ""
-            self.note_requested.emit(time_at(window, self._panel.canvas.width(), self.cursor.x()), lane)
-        elif target is not None:
-            self.note_requested.emit(target.start_ns + target.length_ns // 2, self._selected_lane(selection))
-        else:
-            self.note_requested.emit(window.start_ns + window.length_ns // 2, "")
-
-    def _selected_lane(self, selection: Selection) -> str:
-        if selection.slice is not None:
-            lane = self._lanes.session.inputs[selection.slice.input].trace.lane_of(selection.slice.index)
-            return self._lanes.lane_key(selection.slice.input, lane.id)
-        gap = selection.gap
-        return self._lanes.lane_key(gap.input, gap.lane) if gap is not None else ""
+    def _keep(self) -> None:
+        """A mark, with Shift a note."""
+        shift = QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier
+        self._panel.kept.add_note() if shift else self._panel.kept.add_mark()

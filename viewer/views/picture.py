@@ -12,6 +12,7 @@ from typing import Final
 from viewer.base.errors import UsageError
 from viewer.base.frames import Note, Placement
 from viewer.base.ids import Paint
+from viewer.base.kept import Mark
 from viewer.base.scene import MAX_SIDE, Bounds, Measure, PictureScene, plain_measure
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.base.theme import Theme
@@ -20,6 +21,7 @@ from viewer.store.session import Session
 from viewer.views.lane_tree import build_tree
 from viewer.views.lanes import LanePainter, LodStore
 from viewer.views.picture_canvas import Canvas
+from viewer.views.picture_kept import STRIP, draw_marks, marks_inside
 from viewer.views.picture_lanes import LaneArea
 from viewer.views.picture_marks import Marks
 from viewer.views.picture_rows import Chosen, choose_rows, view_rows
@@ -65,6 +67,7 @@ class PictureRequest:
         subtitle: second line, None for one written from the job, "" for none.
         selection: marked slice or gap, and shaded range.
         notes: callouts.
+        marks: instants as lines, ranges as bands, with their texts.
         view: rows as on the screen; None for all that fit, by importance.
         legend, footer: whether to draw them.
     """
@@ -79,6 +82,7 @@ class PictureRequest:
     subtitle: str | None = None
     selection: Selection = EMPTY
     notes: tuple[Note, ...] = ()
+    marks: tuple[Mark, ...] = ()
     view: ViewRows | None = None
     legend: bool = True
     footer: bool = True
@@ -126,7 +130,9 @@ class _Composer:
         ranged = request.selection.range
         strip = canvas.px(20) if ranged is not None and _touches(ranged, request.window) else 0
         axis_height = canvas.px(22)
-        area, remarks, paints, legend_top = self._fit(top + axis_height + strip, low)
+        kept = marks_inside(request.marks, request.window)
+        flags = canvas.px(STRIP) if kept else 0
+        area, remarks, paints, legend_top = self._fit(top + axis_height + flags + strip, low)
         axis = Bounds(area.area.x, top, area.area.width, axis_height)
 
         painter = LanePainter(session, area.chosen.placement, request.theme, self.lods)
@@ -143,6 +149,7 @@ class _Composer:
             area.draw_shapes(boxes)
         # The range lies on the slices and under their names; callouts lie on everything.
         self.marks.draw_range(canvas, area.area, strip)
+        draw_marks(canvas, kept, area.area, top + axis_height, area.chosen)
         area.draw_names(boxes, covered)
         area.draw_frame()
         canvas.items.extend(marks)

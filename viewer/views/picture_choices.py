@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from viewer.base.errors import UsageError
 from viewer.base.frames import Note
+from viewer.base.kept import Mark
 from viewer.base.scene import check_size
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.base.theme import Theme
@@ -45,7 +46,7 @@ class Shown:
         session: the job.
         window: visible range.
         selection: marked slice, gap and range.
-        notes: all notes of the job.
+        notes, marks: all of the job.
         rows: the lanes on the screen.
         size: of the timeline, logical px.
     """
@@ -54,6 +55,7 @@ class Shown:
     window: TimeRange
     selection: Selection = EMPTY
     notes: tuple[Note, ...] = ()
+    marks: tuple[Mark, ...] = ()
     rows: ViewRows | None = None
     size: tuple[int, int] = (1280, 720)
 
@@ -119,6 +121,7 @@ def picture_request(choices: Choices, shown: Shown, theme: Callable[[str], Theme
         title=choices.title,
         selection=selection,
         notes=shown.notes if choices.notes else (),
+        marks=shown.marks if choices.notes else (),
         view=shown.rows if choices.rows == "screen" else None,
         legend=choices.legend,
         footer=choices.footer,

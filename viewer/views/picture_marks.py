@@ -223,6 +223,9 @@ class Marks:
             top, bottom = area.y + row.y - chosen.top, area.y + row.y + row.height - chosen.top
             if bottom > area.y and top < area.bottom:
                 y = (max(top, area.y) + min(bottom, area.bottom, top + LANE_PAD * 2 + row.row_height)) / 2
+                if note.depth:
+                    sub, tall = _sub_row(row, note.depth, chosen, area)
+                    y = min(max(sub + tall / 2, area.y), area.bottom)
         lines = canvas.fit.wrap(
             note.text, canvas.sized(12), min(canvas.px(230), area.width - canvas.px(24)), MOST_NOTE_LINES
         )

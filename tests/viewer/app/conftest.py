@@ -59,14 +59,16 @@ def engine() -> None:
 
 
 @pytest.fixture
-def windows(qtbot: Any, engine: None) -> Iterator[Callable[..., Any]]:
-    """Makes main windows with settings in the test's own folder; closes them at the end."""
+def windows(qtbot: Any, engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Makes main windows with settings in the test's own folder; closes them at the end without saving anything."""
     from PySide6.QtCore import QCoreApplication, QEvent
     from PySide6.QtWidgets import QApplication
 
+    from viewer.app import dialogs
     from viewer.app.main_window import MainWindow
     from viewer.app.palette import Appearance
 
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: "discard")
     made: list[Any] = []
     palette = QApplication.palette()
 

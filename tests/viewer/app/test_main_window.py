@@ -91,7 +91,7 @@ def test_a_dropped_folder_opens_as_one_job(qtbot: QtBot, windows: Windows, job_f
     assert window.workspace is not None
     assert window.stack.currentWidget() is window.workspace.timeline
     assert [g.rank for g in window.workspace.session.groups] == [0, 1]
-    assert window.windowTitle() == "a job é · 2 ranks – Rankscope"
+    assert window.windowTitle() == "a job é[*] · 2 ranks – Rankscope"
     assert window.actions_["export"].isEnabled()
     assert window.docks["attribution"].isVisibleTo(window)
     assert texts(window) == []
@@ -334,17 +334,17 @@ def test_notes_are_added_and_undone(
     assert workspace is not None
     workspace.context.select(Selection(slice=SliceRef(0, 0), group=0))
     window.actions_["add_note"].trigger()
-    (note,) = window.notes.book
+    (note,) = window.kept.notes.book
     assert note.lane.startswith("rank 0")
-    assert [n.text for n in workspace.timeline._notes] == ["look here"]
+    assert [n.text for n in workspace.timeline.kept.notes] == ["look here"]
     workspace.timeline.note_moved.emit(note.id, 50.0, 60.0)
-    assert window.notes.book.get(note.id).dx == 50.0
+    assert window.kept.notes.book.get(note.id).dx == 50.0
     workspace.timeline.note_removed.emit(note.id)
-    assert len(window.notes.book) == 0
+    assert len(window.kept.notes.book) == 0
     for _ in range(3):
         window.undo.stack.undo()
-    assert len(window.notes.book) == 0
-    assert workspace.timeline._notes == ()
+    assert len(window.kept.notes.book) == 0
+    assert workspace.timeline.kept.notes == ()
 
 
 def test_runs_of_a_name(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:

@@ -82,16 +82,6 @@ def test_an_edit_without_change_is_no_step(editor: NoteEditor) -> None:
     assert editor.undo.stack.count() == 1
 
 
-def test_notes_of_a_job_come_back_with_it(editor: NoteEditor) -> None:
-    editor.use_job(("/a",))
-    editor.add(5, "", "of a")
-    editor.use_job(("/b",))
-    assert texts(editor) == []
-    assert not editor.undo.stack.canUndo()
-    editor.use_job(("/a",))
-    assert texts(editor) == ["of a"]
-
-
 def test_a_note_is_written_with_enter_and_shift_enter(qtbot: QtBot) -> None:
     dialog = NoteDialog()
     qtbot.addWidget(dialog)

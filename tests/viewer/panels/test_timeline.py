@@ -14,6 +14,7 @@ from tests.support.build import call, kernel, make_session, make_trace, op, pyth
 from tests.support.themes import theme
 from viewer.base.frames import Note
 from viewer.base.ids import Paint
+from viewer.base.kept import Mark, SliceAnchor
 from viewer.base.selection import EMPTY, GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.panels.context import JobContext
 from viewer.panels.timeline import TimelinePanel
@@ -289,21 +290,83 @@ def test_the_tooltip_knows_what_it_must_not_cover(open_desk: Desk) -> None:
     assert tip.avoid.contains(QPointF(at))
 
 
-def test_m_asks_for_a_note_at_the_cursor_else_at_the_selection(open_desk: Desk) -> None:
-    asked: list[tuple[int, str]] = []
-    open_desk.panel.note_requested.connect(lambda t, lane: asked.append((t, lane)))
+def test_a_note_is_asked_for_at_the_slice_or_lane_under_the_cursor_else_at_the_selection(open_desk: Desk) -> None:
+    asked: list[tuple[int, str, SliceAnchor | None, int]] = []
+    kept = open_desk.panel.kept
+    kept.note_requested.connect(lambda *spot: asked.append(spot))
     QApplication.sendEvent(open_desk.canvas, QEvent(QEvent.Type.Leave))
-    open_desk.key(Key.Key_M)
-    assert asked[-1] == (open_desk.window.start_ns + open_desk.window.length_ns // 2, "")
+    kept.add_note()
+    assert asked[-1] == (open_desk.window.start_ns + open_desk.window.length_ns // 2, "", None, 0)
     open_desk.click(open_desk.at("stream 7", 60_000))
-    open_desk.key(Key.Key_M)
-    assert asked[-1] == (BASE + 60_000, "rank 0/stream 0:7")
+    QApplication.sendEvent(open_desk.canvas, QEvent(QEvent.Type.Leave))
+    kept.add_note()
+    time, lane, anchor, _ = asked[-1]
+    assert (time, lane) == (BASE + 60_000, "rank 0/stream 0:7")
+    assert anchor is not None
+    assert anchor.lane == lane
+    at = open_desk.at("stream 20", 90_000, group=1)
+    open_desk.move(at)
+    kept.add_note()
+    time, lane, anchor, _ = asked[-1]
+    assert lane == "rank 1/stream 0:20"
+    hit = open_desk.panel.pointer.hit
+    assert hit is not None
+    assert (anchor is not None) == (hit.slice is not None)
+
+
+def test_m_marks_the_instant_under_the_cursor_or_the_selection_that_it_is_in(open_desk: Desk) -> None:
+    asked: list[tuple[int, int, str]] = []
+    open_desk.panel.kept.mark_requested.connect(lambda *spot: asked.append(spot))
+    pixel = open_desk.window.length_ns / open_desk.canvas.width()
     at = open_desk.at("stream 20", 90_000, group=1)
     open_desk.move(at)
     open_desk.key(Key.Key_M)
-    time, lane = asked[-1]
-    assert lane == "rank 1/stream 0:20"
-    assert abs(time - BASE - 90_000) <= open_desk.window.length_ns / open_desk.canvas.width()
+    start, end, lane = asked[-1]
+    assert start == end
+    assert lane == ""
+    assert abs(start - BASE - 90_000) <= pixel
+    open_desk.panel._context.select(Selection(range=TimeRange(BASE + 80_000, BASE + 95_000)))
+    open_desk.key(Key.Key_M)
+    assert asked[-1] == (BASE + 80_000, BASE + 95_000, "")
+    open_desk.panel._context.select(Selection(range=TimeRange(BASE, BASE + 20_000)))
+    open_desk.key(Key.Key_M)
+    assert asked[-1] == (start, start, "")
+    QApplication.sendEvent(open_desk.canvas, QEvent(QEvent.Type.Leave))
+    open_desk.key(Key.Key_M)
+    assert asked[-1] == (BASE, BASE + 20_000, "")
+
+
+def test_marks_show_on_the_strip_the_lanes_and_the_minimap_and_are_dragged(qtbot: QtBot, open_desk: Desk) -> None:
+    panel, kept = open_desk.panel, open_desk.panel.kept
+    assert not kept.strip.isVisible()
+    middle = open_desk.window.start_ns + open_desk.window.length_ns // 2
+    span = open_desk.window.length_ns // 10
+    kept.set_marks([Mark(1, middle, middle, "here"), Mark(2, middle + span, middle + 2 * span, "range", "red")])
+    assert kept.strip.isVisible()
+    shown = panel._source(panel.canvas.width(), panel.canvas.height(), 1.0)
+    assert shown is not None
+    assert [band.token for band in shown[1].marks] == ["mark_blue", "mark_red"]
+    assert [token for _, _, token in panel.minimap._kept] == ["mark_blue", "mark_red"]
+    moved: list[tuple[int, int, int]] = []
+    kept.mark_moved.connect(lambda *to: moved.append(to))
+    strip, width = kept.strip, panel.canvas.width()
+    pixel = open_desk.window.length_ns / width
+    begin = QPoint(width // 2 + 2, 6)
+    qtbot.mousePress(strip, Qt.MouseButton.LeftButton, pos=begin)
+    qtbot.mouseMove(strip, begin + QPoint(60, 0))
+    qtbot.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=begin + QPoint(60, 0))
+    ((mark, start, end),) = moved
+    assert (mark, end - start) == (1, 0)
+    assert abs(start - middle - 60 * pixel) <= pixel
+    grip = QPoint(round(width / 2 + 2 * span / pixel), 6)
+    qtbot.mousePress(strip, Qt.MouseButton.LeftButton, pos=grip)
+    qtbot.mouseMove(strip, grip + QPoint(30, 0))
+    qtbot.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=grip + QPoint(30, 0))
+    mark, start, end = moved[-1]
+    assert (mark, start) == (2, middle + span), "only the end is dragged"
+    assert abs(end - middle - 2 * span - 30 * pixel) <= pixel
+    kept.set_marks([])
+    assert not kept.strip.isVisible()
 
 
 def test_notes_are_moved_edited_and_removed_by_mouse(open_desk: Desk) -> None:
@@ -314,7 +377,7 @@ def test_notes_are_moved_edited_and_removed_by_mouse(open_desk: Desk) -> None:
     panel.note_moved.connect(lambda *a: moved.append(a))
     panel.note_edited.connect(edited.append)
     panel.note_removed.connect(removed.append)
-    panel.set_notes([Note(7, BASE + 50_000, "rank 0/stream 0:7", "late", dx=30.0, dy=60.0)])
+    panel.kept.set_notes([Note(7, BASE + 50_000, "rank 0/stream 0:7", "late", dx=30.0, dy=60.0)])
     open_desk.canvas.repaint()
     anchor = open_desk.at("stream 7", 50_000)
     inside = anchor + QPoint(36, 66)

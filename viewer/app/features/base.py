@@ -41,8 +41,16 @@ class Feature(QObject):
     def attach(self, workspace: Workspace) -> None:
         """The panels are there: connect to them. Called once."""
 
+    def opens(self, paths: list[Path]) -> bool:
+        """Whether the feature opens these paths in its own way, and does so (a session file)."""
+        return bool(paths) and False
+
+    def may_leave(self) -> bool:
+        """Whether the job may go: another is to be opened, or the window closes. May ask the person."""
+        return True
+
     def job_shown(self, paths: list[Path]) -> None:
-        """Another job is shown: [] for none."""
+        """Another job is shown, or more files of it: [] for none."""
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""

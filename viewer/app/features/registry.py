@@ -6,7 +6,17 @@ from typing import Final
 
 from viewer.app.features.base import Feature
 from viewer.app.features.find import Find
+from viewer.app.features.marks import MarksFeature
 from viewer.app.features.navigation import Navigation
+from viewer.app.features.pictures import PictureActions
 from viewer.app.features.selection import SelectionTable
+from viewer.app.features.session import SessionFeature
 
-FEATURES: Final[tuple[type[Feature], ...]] = (Navigation, Find, SelectionTable)
+FEATURES: Final[tuple[type[Feature], ...]] = (
+    Navigation,
+    Find,
+    SelectionTable,
+    PictureActions,
+    SessionFeature,
+    MarksFeature,
+)
