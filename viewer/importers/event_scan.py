@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from viewer.base.errors import on_one_line
 from viewer.base.findings import Ledger
 from viewer.base.ids import ABSENT
+from viewer.importers.counters import samples_of
 from viewer.importers.repair import LONGEST, mend
 from viewer.importers.window import TextWindow
 from viewer.jit import scan_events as scan
@@ -19,7 +20,6 @@ from viewer.jit.scan_args import COLLECTIVE_COLUMNS, KEY_SIZE, KEY_TEXT
 from viewer.jit.scan_intern import StringTable
 from viewer.jit.scan_load import PAD
 from viewer.jit.scan_text import BROKEN, walk_strictly
-from viewer.store.loose_json import loads
 
 BLOCK: Final = 1 << 16
 """Rows of a block of columns."""
@@ -117,6 +117,7 @@ class EventScan:
         self._arena = np.empty(1 << 20 if args_sink else 0, np.uint8)
         self._chunk_done = chunk_done
         self._look = look
+        self._series: dict[str, int] = {}
         self._counts = np.zeros(scan.COUNTER_WORDS, np.int64)
         self._fresh_blocks()
 
@@ -350,8 +351,9 @@ class EventScan:
         if self._look is not None and new_slices > old_slices:
             self._look(self.window, self._slices, old_slices, new_slices)
         phases = self._marks.small[scan.PHASE, old_marks:new_marks]
-        for i in np.flatnonzero(phases == ord("C")):
-            self._counter(old_marks + int(i))
+        counters = np.flatnonzero(phases == ord("C"))
+        if len(counters):
+            self._counters((counters + old_marks).tolist())
         if self._sink is not None:
             for block, old, new in ((self._slices, old_slices, new_slices), (self._marks, old_marks, new_marks)):
                 self._gather(block.wide[scan.ARGS, old:new], block.narrow[scan.ARGS_SIZE, old:new])
@@ -369,24 +371,26 @@ class EventScan:
             self._sink(memoryview(self._arena[:used]))  # type: ignore[arg-type]
             self._sunk += used
 
-    def _counter(self, row: int) -> None:
-        size = int(self._marks.narrow[scan.ARGS_SIZE, row])
-        begin = int(self._marks.wide[scan.ARGS, row]) - self.window.origin
-        if size <= 0:
-            return
-        try:
-            values = loads(self.window.text(begin, begin + size))
-        except ValueError:
-            self._note("counter-unreadable", int(self._marks.wide[scan.AT, row]))
-            return
-        for key, value in values.items() if isinstance(values, dict) else ():
-            try:
-                number = float(value)
-            except (TypeError, ValueError):
-                continue
-            series = self.out.strings.add(key.encode("utf-8", "replace").replace(b"\\", b"\\\\"))
-            name = int(self._marks.narrow[scan.NAME, row])
-            self.out.counters.append((self.out.mark_count + row, name, series, number))
+    def _counters(self, rows: list[int]) -> None:
+        marks, origin = self._marks, self.window.origin
+        rows = [row for row in rows if marks.narrow[scan.ARGS_SIZE, row] > 0]
+        begins = [int(marks.wide[scan.ARGS, row]) - origin for row in rows]
+        found = samples_of(
+            [
+                self.window.text(begin, begin + int(marks.narrow[scan.ARGS_SIZE, row]))
+                for begin, row in zip(begins, rows, strict=True)
+            ]
+        )
+        for at in found.unreadable:
+            self._note("counter-unreadable", int(marks.wide[scan.AT, rows[at]]))
+        for at, key, value in zip(found.at, found.series, found.value, strict=True):
+            series = self._series.get(key)
+            if series is None:
+                series = self._series[key] = self.out.strings.add(
+                    key.encode("utf-8", "replace").replace(b"\\", b"\\\\")
+                )
+            name = int(marks.narrow[scan.NAME, rows[at]])
+            self.out.counters.append((self.out.mark_count + rows[at], name, series, value))
 
     def _stash(self) -> None:
         """Put the filled part of the blocks aside and begin new ones."""

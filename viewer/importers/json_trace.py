@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from viewer.importers.source import open_text
 from viewer.importers.window import CHUNK, TextWindow
 from viewer.store.assemble import gpu_categories
 from viewer.store.loose_json import loads
-from viewer.store.meta import TraceMeta
+from viewer.store.meta import MOST_LABELS, TraceMeta
 from viewer.store.raw import RawTrace
 from viewer.store.schema import FORMAT_VERSION
 
@@ -25,6 +26,8 @@ _RANK: Final = re.compile(r"(?<![a-z])rank[_\-. ]?(\d{1,6})(?!\d)", re.IGNORECAS
 _PARTIAL_RANK: Final = re.compile(
     r"(?:local|node|tp|pp|dp|cp|ep|sp|tensor|pipeline|data|expert)[_\-.]?\Z", re.IGNORECASE
 )
+LABEL: Final = 200
+"""Characters of a process label that are kept."""
 FACT_BYTES: Final = 16 << 10
 """Longer top-level values are no facts to keep."""
 
@@ -114,6 +117,7 @@ def finish(job: ImportJob, trace: JsonTrace, name: str, **meta: Any) -> Imported
         findings,
         complete=scanned.complete,
         args_in_source=trace.in_source,
+        labels={k: v[:LABEL] for k, v in itertools.islice(trace.built.labels.items(), MOST_LABELS)},
         **meta,
     )
 

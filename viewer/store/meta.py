@@ -8,6 +8,8 @@ import msgspec
 
 from viewer.base.findings import Finding, Ledger
 
+MOST_LABELS = 1_000
+
 
 class SourceStamp(msgspec.Struct, frozen=True):
     """Identity of the source file at import: a change of any of these makes the cache stale."""
@@ -53,6 +55,8 @@ class TraceMeta(msgspec.Struct):
     groups: list[ProcessGroup] = []
     facts: dict[str, Any] = {}
     """Small top-level values of the file (versions, switches such as with_stack), as written."""
+    labels: dict[str, str] = {}
+    """Process labels of metadata events by process id as text; at most MOST_LABELS."""
     complete: bool = True
     events: int = 0
     first_ns: int | None = None

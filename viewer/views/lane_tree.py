@@ -13,6 +13,7 @@ from viewer.base.ids import LaneKind, Paint
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Lane, Trace
 from viewer.views.lane_rare import more_row, rare_threads
+from viewer.views.text import one_line
 
 HEADER_HEIGHT: Final = 28
 """Height of a group header, px; the summary strip of a collapsed group lies inside."""
@@ -149,7 +150,8 @@ def _lanes(session: Session, group: RankGroup, prefix: str) -> tuple[LaneRow, ..
     rows = []
     for key, parts in members.items():
         lane = parts[0][1]
-        label, detail = _describe(lane, several=len(devices) > 1)
+        said = session.inputs[parts[0][0]].trace.meta.labels.get(lane.pid, "")
+        label, detail = _describe(lane, several=len(devices) > 1, labels=said)
         sub_rows = max(part.row_end - part.row_begin for _, part in parts)
         rows.append(
             (
@@ -176,8 +178,8 @@ def _key(lane: Lane) -> str:
     return f"{word} {lane.pid}:{lane.tid}"
 
 
-def _describe(lane: Lane, *, several: bool) -> tuple[str, str]:
-    """Label and detail (tooltip) of a lane."""
+def _describe(lane: Lane, *, several: bool, labels: str = "") -> tuple[str, str]:
+    """Label and detail (tooltip) of a lane; ``labels`` are those that the writer gave its process."""
     if lane.kind in (LaneKind.STREAM, LaneKind.STREAM_MARKS):
         stream = f"stream {'?' if lane.stream is None else lane.stream}"
         device = "GPU ?" if lane.device is None else f"GPU {lane.device}"
@@ -186,7 +188,8 @@ def _describe(lane: Lane, *, several: bool) -> tuple[str, str]:
             return f"{label} marks", f"Annotations and waits of {device}, {stream}"
         return label, f"GPU work of {device}, {stream}"
     name = lane.thread_name.strip()
-    process = f"process {lane.pid}" + (f" ({lane.process_name})" if lane.process_name else "")
+    said = ", ".join(dict.fromkeys(text for text in (lane.process_name, one_line(labels)) if text))
+    process = f"process {lane.pid}" + (f" ({said})" if said else "")
     if lane.kind is LaneKind.THREAD:
         label = f"thread {lane.tid}"
         if name and lane.tid in name.split():
