@@ -29,6 +29,7 @@ commands:
   rankscope [PATH...]            open the window
   rankscope analyze PATH...      figures as a summary or a JSON report
   rankscope render PATH... -o F  an annotated picture (png, svg, pdf), no window needed
+  rankscope pack PATH... -o F    the job in one file that opens without its sources
   rankscope cache [list|clear]   what is kept of traces that were opened
   rankscope demo                 make a demo job and open it
 
@@ -113,12 +114,12 @@ def _open(words: list[str]) -> int:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", metavar="PATH", nargs="*", help="trace files, or folders that hold them")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="trace files, archives, packs, or folders")
     parser.add_argument("--version", action="version", version=f"rankscope {__version__}")
     _job_options(parser)
     options = parser.parse_intermixed_args(words)
     paths = _paths(options.paths)
-    if paths and not any(os.path.lexists(p) for p in paths):
+    if paths and not any(os.path.lexists(p) or any(q.is_file() for q in p.parents) for p in paths):
         for path in paths:
             complain(_missing(path))
         return WRONG_INPUT
@@ -149,7 +150,7 @@ def _analyze(words: list[str]) -> int:
         prog="rankscope analyze",
         description="Where the time went: a short summary, or with --json the whole report.",
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, or folders that hold them")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, packs, or folders")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for stdout")
     parser.add_argument("--window", metavar="A:B", help="only this range after the first GPU start, as in 12.5ms:30ms")
     _job_options(parser)
@@ -162,7 +163,7 @@ def _analyze(words: list[str]) -> int:
 
 def _render(words: list[str]) -> int:
     parser = Parser(prog="rankscope render", description="Paint an annotated picture of a job; needs no display.")
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, or folders that hold them")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, packs, or folders")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="out.png, out.svg or out.pdf")
     parser.add_argument("--window", metavar="A:B", help="only this range after the first GPU start, as in 12.5ms:30ms")
     parser.add_argument("--size", metavar="WxH", default="1600x900", help="logical pixels (default 1600x900)")
@@ -186,6 +187,20 @@ def _render(words: list[str]) -> int:
         select=options.select,
     )
     return render_command(_paths(options.paths), job_options(options), wanted)
+
+
+def _pack(words: list[str]) -> int:
+    parser = Parser(
+        prog="rankscope pack",
+        description="Write the tables of a job into one file that opens anywhere without its sources.",
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, or folders that hold them")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="job.rankpack")
+    _job_options(parser)
+    options = parser.parse_intermixed_args(words)
+    from viewer.app.pack_command import pack
+
+    return pack(_paths(options.paths), job_options(options), Path(options.output))
 
 
 def _cache(words: list[str]) -> int:
@@ -213,6 +228,7 @@ def _demo(words: list[str]) -> int:
 COMMANDS: Final[dict[str, Callable[[list[str]], int]]] = {
     "analyze": _analyze,
     "render": _render,
+    "pack": _pack,
     "cache": _cache,
     "demo": _demo,
 }

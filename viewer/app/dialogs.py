@@ -28,7 +28,8 @@ from viewer import __version__
 from viewer.app.icons import application_icon
 
 TRACE_FILTER = (
-    "Traces and sessions (*.json *.json.gz *.gz *.hatchet *.rankscope);;Sessions (*.rankscope);;All files (*)"
+    "Traces, archives, packs and sessions (*.json *.gz *.zst *.bz2 *.xz *.hatchet *.zip *.tar *.tgz *.rankpack"
+    " *.rankscope);;Sessions (*.rankscope);;All files (*)"
 )
 SESSION_FILTER = "Rankscope sessions (*.rankscope)"
 Answer = Literal["save", "discard", "cancel"]

@@ -229,6 +229,6 @@ def job_paths(job: Sequence[Path], files: Sequence[Path], given: Sequence[Path])
 
 def _make_opener(paths: list[Path], options: JobOptions) -> tuple[Any, Iterable[Any]]:
     from viewer.app.analyze import opener_for
-    from viewer.importers.opening import discover
+    from viewer.importers.discover import discover
 
     return opener_for(paths, options), discover(paths)

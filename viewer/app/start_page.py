@@ -147,7 +147,9 @@ class _DropZone(QFrame):
         font = self._title.font()
         font.setPointSizeF(font.pointSizeF() * 1.45)
         self._title.setFont(font)
-        self._text = QLabel("Profiler traces (.json, .json.gz) of one rank or of all; a folder is one job.")
+        self._text = QLabel(
+            "Profiler traces (.json, .json.gz, .zst) of one rank or of all; a folder, an archive or a pack is one job."
+        )
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.open_button = QPushButton("Open Files…")

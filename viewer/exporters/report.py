@@ -135,8 +135,8 @@ def _input(session: Session, item: Input) -> Json:
     return {
         "path": _text(str(item.path)),
         "format": meta.format,
-        "bytes": meta.source.size,
-        "digest": meta.source.digest,
+        "bytes": meta.imported.size,
+        "digest": meta.imported.digest,
         "rank": item.rank,
         "rank_source": item.rank_source,
         "segment": item.segment,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from viewer.base.work import CancelToken, Progress, ProgressSink, no_progress
+from viewer.importers.source import Source
 from viewer.store.meta import SourceStamp, TraceMeta
 from viewer.store.raw import RawTrace
 from viewer.store.rules import RuleTable
@@ -22,13 +23,18 @@ class ImportJob:
     recoded); the importer calls it with successive pieces, and offsets count in what it was given.
     """
 
-    path: Path
+    source: Source
     stamp: SourceStamp
     rules: RuleTable
     args_sink: Callable[[memoryview], None]
     progress: ProgressSink = no_progress
     cancel: CancelToken = field(default_factory=CancelToken)
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def path(self) -> Path:
+        """How the source is shown; a name for people, which need not exist on disk."""
+        return self.source.path
 
     def tell(self, stage: str, done_bytes: int, events: int) -> None:
         """Report progress; raises Cancelled when a stop was asked for."""

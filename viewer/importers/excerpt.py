@@ -8,8 +8,9 @@ from typing import Final
 
 from viewer.base.errors import InputError
 from viewer.base.work import CancelToken
-from viewer.importers.source import PIECE, explain_os_error, open_text
-from viewer.store.cache import stamp_of
+from viewer.importers.inflate import PIECE
+from viewer.importers.source import explain_os_error, open_text
+from viewer.store.cache import enclosing_file, stamp_of
 from viewer.store.meta import SourceStamp
 
 BEFORE: Final = 160
@@ -43,6 +44,9 @@ def excerpt(stamp: SourceStamp, offset: int, cancel: CancelToken) -> Excerpt:
         Cancelled: on request.
     """
     path = Path(stamp.path)
+    if enclosing_file(path) is not None:
+        problem = "is in an archive: its text is not looked up"
+        raise InputError(stamp.path, problem, "", "Unpack it and open the file to see the place.")
     try:
         if stamp_of(path) != stamp:
             raise InputError(stamp.path, "changed since it was imported", "", "Open it again.")

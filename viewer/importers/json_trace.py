@@ -47,7 +47,7 @@ def read_json(job: ImportJob, chunk: int = CHUNK, look: Look | None = None) -> J
 
     ``look`` sees every slice while its text is at hand, see EventScan.
     """
-    stream, in_source = open_text(job.path)
+    stream, in_source = open_text(job.source)
     try:
         scan = EventScan(
             TextWindow(stream, chunk),

@@ -2,98 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import os
-import tempfile
+import queue
 import threading
-import time
-import weakref
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import msgspec
-import pyarrow as pa
-
 from viewer.base.errors import Cancelled, InputError
 from viewer.base.findings import Finding
 from viewer.base.work import CancelToken, Progress, ProgressSink, no_progress
-from viewer.importers.base import Imported, ImportJob
-from viewer.importers.registry import importer_of
-from viewer.importers.source import explain_os_error
-from viewer.store.args import ArgsText, ArgsWriter
-from viewer.store.assemble import Tables, assemble
-from viewer.store.cache import Cache, stamp_of
-from viewer.store.files import folder_bytes, write_meta, write_tables
-from viewer.store.meta import SourceStamp
+from viewer.importers.discover import Candidate, discover
+from viewer.importers.single import SourceOpener
+from viewer.importers.tar_open import open_stream
+from viewer.store.cache import Cache
 from viewer.store.rules import RuleTable, shipped_rules
 from viewer.store.session import Opened, Session, build_session
-from viewer.store.trace import Came, Trace
+from viewer.store.trace import Trace
 
-log = logging.getLogger(__name__)
-
-MAX_FILES: Final = 20_000
-"""Files of a folder that are looked at."""
 MAX_WORKERS: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A file to try. ``named``: the user gave this path itself, so that a failure is an error, not a note."""
-
-    path: Path
-    named: bool
-    size: int
-
-
-def discover(paths: Sequence[Path]) -> list[Candidate]:
-    """Files behind the given paths, each file once, the smallest first.
-
-    Folders are walked (also through links, but never in circles); of their files only ``*.json``, ``*.json.gz`` and
-    ``*.hatchet`` are candidates. A named path is a candidate whatever it is.
-    """
-    found: dict[str, Candidate] = {}
-    for path in paths:
-        if os.path.isdir(path):  # unlike Path.is_dir it never raises, however odd the name
-            for file in _walk(path):
-                key = os.path.realpath(file)
-                if key not in found:
-                    found[key] = Candidate(file, False, _size(file))
-        else:
-            key = os.path.realpath(path)
-            if key not in found or not found[key].named:
-                found[key] = Candidate(path, True, _size(path))
-    return sorted(found.values(), key=lambda c: (c.size, str(c.path)))
-
-
-def _walk(folder: Path) -> list[Path]:
-    seen: set[str] = set()
-    files: list[Path] = []
-    for root, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(root)
-        if real in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        files.extend(
-            Path(root) / name
-            for name in sorted(names)
-            if name.lower().endswith((".json", ".json.gz", ".hatchet")) and not name.startswith(".")
-        )
-        if len(files) > MAX_FILES:
-            break
-    return files[:MAX_FILES]
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 @dataclass(slots=True)
@@ -109,6 +38,20 @@ class OpenResult:
     skipped: list[Finding] = field(default_factory=list)
     jobs: list[list[int]] = field(default_factory=list)
     cancelled: list[Path] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a worker tells: a trace, an error, or (``ended``) that a candidate needs no more work.
+
+    ``path`` is that of a member of the candidate, None when it is the candidate itself.
+    """
+
+    candidate: Candidate
+    path: Path | None = None
+    trace: Trace | None = None
+    error: InputError | None = None
+    ended: Future[None] | None = None
 
 
 class JobOpener:
@@ -134,10 +77,11 @@ class JobOpener:
         workers: int | None = None,
     ) -> None:
         self._paths = [Path(p) for p in paths]
-        self._cache = cache
         self._given = given_ranks or {}
         self._align = align
         self._rules = rules or shipped_rules()
+        self._cache = cache
+        self._sources = SourceOpener(cache, self._rules)
         self._workers = workers or min(MAX_WORKERS, os.cpu_count() or 1)
         self._tokens: dict[str, CancelToken] = {}
         self._lock = threading.Lock()
@@ -177,30 +121,25 @@ class JobOpener:
         candidates = discover(self._paths)
         result = OpenResult(Session(rules=self._rules))
         done: list[Opened] = []
+        outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         with ThreadPoolExecutor(self._workers, "import") as pool:
-            futures = {pool.submit(self._open_file, c, progress): c for c in candidates}
             try:
-                for future in as_completed(futures):
-                    candidate = futures[future]
-                    try:
-                        done.append(Opened(candidate.path, future.result(), self._given_rank(candidate.path)))
-                    except Cancelled:
-                        self._all.check()
-                        result.cancelled.append(candidate.path)
-                        continue
-                    except InputError as error:
-                        if candidate.named:
-                            result.failures.append(error)
-                        else:
-                            result.skipped.append(
-                                Finding(
-                                    "skipped", "info", 1, f"no trace, left out: {error.problem}", str(candidate.path)
-                                )
-                            )
-                        continue
-                    result.session = self._session(done)
-                    if opened is not None and len(done) < len(candidates):
-                        opened(result.session)
+                for candidate in candidates:
+                    self._submit(pool, candidate, progress, outcomes)
+                running = len(candidates)
+                while running:
+                    outcome = outcomes.get()
+                    if outcome.ended is not None:
+                        running -= 1
+                        self._take_end(outcome.candidate, outcome.ended, result)
+                    elif outcome.trace is None:
+                        self._take_error(outcome, result)
+                    else:
+                        shown = outcome.path or outcome.candidate.path
+                        done.append(Opened(shown, outcome.trace, self._given_rank(shown)))
+                        result.session = self._session(done)
+                        if opened is not None and running > 1:
+                            opened(result.session)
             except BaseException:
                 self._all.cancel()
                 raise
@@ -211,6 +150,30 @@ class JobOpener:
         if opened is not None and done:
             opened(result.session)
         return result
+
+    def _submit(
+        self, pool: ThreadPoolExecutor, candidate: Candidate, progress: ProgressSink, out: queue.SimpleQueue[Outcome]
+    ) -> None:
+        future = pool.submit(self._open_candidate, candidate, progress, out.put)
+        future.add_done_callback(lambda ended: out.put(Outcome(candidate, ended=ended)))
+
+    def _take_end(self, candidate: Candidate, ended: Future[None], result: OpenResult) -> None:
+        try:
+            ended.result()
+        except Cancelled:
+            self._all.check()
+            result.cancelled.append(candidate.path)
+
+    @staticmethod
+    def _take_error(outcome: Outcome, result: OpenResult) -> None:
+        error = outcome.error
+        if error is None:
+            return
+        if outcome.candidate.named and outcome.path is None:
+            result.failures.append(error)
+        else:
+            where = str(outcome.path or outcome.candidate.path)
+            result.skipped.append(Finding("skipped", "info", 1, f"no trace, left out: {error.problem}", where))
 
     def _session(self, done: list[Opened]) -> Session:
         def place(item: Opened) -> tuple[bool, int, str]:
@@ -229,123 +192,54 @@ class JobOpener:
         return None
 
     def _folders_without_traces(self, candidates: list[Candidate], result: OpenResult) -> None:
-        opened = [str(i.path) for i in result.session.inputs] + [str(p) for p in result.cancelled]
-        for folder in self._paths:
-            if os.path.isdir(folder) and not any(Path(p).is_relative_to(folder) for p in opened):
-                looked = sum(c.path.is_relative_to(folder) for c in candidates)
-                problem = f"holds no trace ({looked} JSON files were looked at)" if looked else "holds no JSON file"
-                result.failures.append(
-                    InputError(str(folder), problem, "", "Give the folder that the profiler wrote its traces to.")
+        opened = [i.path for i in result.session.inputs] + result.cancelled
+        failed = [Path(e.path) for e in result.failures]
+        archives = {c.inside for c in candidates if c.inside is not None}
+        for folder in [*(p for p in self._paths if os.path.isdir(p)), *sorted(archives)]:
+            if any(p.is_relative_to(folder) for p in (*opened, *(failed if folder in archives else ()))):
+                continue
+            looked = {f.where: f.message for f in result.skipped if Path(f.where).is_relative_to(folder)}
+            if folder in archives:
+                first = next(iter(sorted(looked.items())), None)
+                problem = "holds no trace that opens"
+                if first is not None:
+                    problem += f" ({len(looked)} files were looked at; {Path(first[0]).name}: {first[1]})"
+            else:
+                problem = (
+                    f"holds no trace ({len(looked)} JSON files were looked at)" if looked else "holds no JSON file"
                 )
+            step = "Give the folder that the profiler wrote its traces to."
+            result.failures.append(InputError(str(folder), problem, "", step))
 
-    # One file --------------------------------------------------------------------------------------------------------
+    # One candidate ----------------------------------------------------------------------------------------------------
 
-    def _open_file(self, candidate: Candidate, progress: ProgressSink) -> Trace:
+    def _open_candidate(self, candidate: Candidate, progress: ProgressSink, tell: Callable[[Outcome], None]) -> None:
         token = self._token(str(candidate.path))
         token.check()
-        began = time.monotonic()
         try:
-            if candidate.path.is_dir():
-                raise IsADirectoryError
-            if candidate.path.exists() and not candidate.path.is_file():
-                raise InputError(str(candidate.path), "is no regular file", "", "Copy its content into a file first.")
-            stamp = stamp_of(candidate.path)
-            trace = self._from_cache(stamp)
-            cached = trace is not None
-            damaged = trace is None and self._cache.is_damaged(stamp)
-            if trace is None:
-                trace = self._import(candidate, stamp, progress, token, damaged)
-            trace.came = Came(cached, time.monotonic() - began, folder_bytes(trace.folder))
-        except OSError as error:
-            raise explain_os_error(candidate.path, error) from None
-        except MemoryError:
-            raise InputError(
-                str(candidate.path), "needs more memory than there is", "", "Close other programs, or open fewer files."
-            ) from None
-        except (InputError, Cancelled):
-            raise
-        except Exception as error:
-            log.exception("importing %s failed", candidate.path)
-            raise InputError(
-                str(candidate.path),
-                f"could not be imported ({type(error).__name__}: {error})",
-                "",
-                "This is an error of Rankscope: please report it with the log.",
-            ) from None
-        meta = trace.meta
-        progress(Progress(str(candidate.path), "done", candidate.size, candidate.size, meta.events, 0.0))
-        return trace
+            events = 0
+            for path, trace in self._opened(candidate, progress, token):
+                if isinstance(trace, InputError):
+                    tell(Outcome(candidate, path, error=trace))
+                    continue
+                events += trace.meta.events
+                tell(Outcome(candidate, path, trace))
+        except InputError as error:
+            tell(Outcome(candidate, error=error))
+            if not events:
+                return
+        progress(Progress(str(candidate.path), "done", candidate.size, candidate.size, events, 0.0))
 
-    def _from_cache(self, stamp: SourceStamp) -> Trace | None:
-        folder = self._cache.lookup(stamp)
-        if folder is None:
-            return None
-        try:
-            trace = Trace.open(folder)
-            if trace.meta.rules_hash != self._rules.hash:
-                trace.repaint(self._rules)
-        except (OSError, pa.ArrowException, msgspec.MsgspecError, ValueError, IndexError):
-            (folder / "meta.json").unlink(missing_ok=True)
-            return None
-        return trace
-
-    def _import(
-        self, candidate: Candidate, stamp: SourceStamp, progress: ProgressSink, token: CancelToken, damaged: bool
-    ) -> Trace:
-        importer, sure = importer_of(candidate.path)
-        if not candidate.named and sure < 2:
-            raise InputError(str(candidate.path), "nothing at its beginning looks like a trace")
-        writer = ArgsWriter()
-        try:
-            job = ImportJob(candidate.path, stamp, self._rules, writer.write, progress, token)
-            imported = importer.read(job)
-        finally:
-            writer.close()
-        if damaged:
-            self._cache.drop(stamp)
-            imported.meta.findings.append(
-                Finding("cache-rebuilt", "info", 1, "its tables in the cache were damaged and have been rebuilt")
-            )
-        tables = assemble(imported.raw, self._rules)
-        token.check()
-        job.tell("write", stamp.size, imported.meta.events)
-        imported.meta.import_seconds = time.monotonic() - job.began
-        return self._keep(stamp, imported, tables, writer)
-
-    def _keep(self, stamp: SourceStamp, imported: Imported, tables: Tables, writer: ArgsWriter) -> Trace:
-        def fill(folder: Path) -> None:
-            write_tables(folder, tables)
-            if not imported.meta.args_in_source:
-                writer.save(folder)
-            write_meta(folder, imported.meta)
-
-        try:
-            with self._cache.create(stamp) as draft:
-                fill(draft.folder)
-            return Trace.open(draft.path)
-        except (OSError, pa.ArrowException, msgspec.MsgspecError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-        imported.meta.findings.append(
-            Finding(
-                "cache-unwritable",
-                "warning",
-                1,
-                f"the cache folder {self._cache.folder} cannot be written ({reason}): this file is imported anew "
-                "each time. Set RANKSCOPE_CACHE_DIR to a folder with room.",
-            )
-        )
-        with contextlib.suppress(OSError, pa.ArrowException):
-            temporary = tempfile.TemporaryDirectory(prefix="rankscope-")
-            try:
-                fill(Path(temporary.name))
-                trace = Trace.open(Path(temporary.name))
-            except BaseException:
-                temporary.cleanup()
-                raise
-            weakref.finalize(trace, temporary.cleanup)
-            return trace
-        args = ArgsText.of_source(stamp) if imported.meta.args_in_source else ArgsText.of_writer(writer)
-        return Trace.in_memory(imported.meta, tables, args)
+    def _opened(
+        self, candidate: Candidate, progress: ProgressSink, token: CancelToken
+    ) -> Iterator[tuple[Path | None, Trace | InputError]]:
+        """(path of a member, or None for the candidate itself; what came of it). Raises InputError, Cancelled."""
+        if candidate.problem is not None:
+            raise candidate.problem
+        if candidate.source is not None:
+            yield None, self._sources.open(candidate.source, candidate.named, progress, token)
+            return
+        yield from open_stream(candidate, self._cache, self._sources, progress, token)
 
 
 def separate_jobs(session: Session, given: Sequence[Path] = ()) -> list[list[int]]:

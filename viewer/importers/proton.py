@@ -51,7 +51,7 @@ class ProtonImporter:
 
     def read(self, job: ImportJob) -> Imported:
         """See Importer."""
-        text, damage = whole_text(job.path, LARGEST)
+        text, damage = whole_text(job.source, LARGEST)
         job.tell("read", job.stamp.size, 0)
         try:
             if damage:

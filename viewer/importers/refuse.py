@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from typing import Final
 
+from viewer.importers.tar_headers import is_tar
+
 STEP: Final = "Give a trace that torch.profiler or another writer of Chrome's trace format exported (also as .gz)."
 _KNOWN: Final = (
     (b"SQLite format 3\0", "is an SQLite database", "Open the profiler's JSON trace instead."),
-    (b"PK\x03\x04", "is a zip archive", "Unpack it and give the traces inside."),
-    (b"\x28\xb5\x2f\xfd", "is compressed with zstd", "Unpack it with zstd -d first."),
-    (b"\xfd7zXZ\0", "is compressed with xz", "Unpack it with xz -d first."),
-    (b"BZh", "is compressed with bzip2", "Unpack it with bzip2 -d first."),
+    (b"PK\x03\x04", "is an archive inside an archive", "Unpack the outer one and give what is inside."),
+    (b"\x04\x22\x4d\x18", "is compressed with lz4", "Unpack it with lz4 -d first."),
     (b"PAR1", "is a Parquet table", STEP),
     (b"ARROW1", "is an Arrow file", STEP),
     (b"\x80\x04", "is a Python pickle, which is never executed here", STEP),
@@ -62,13 +62,19 @@ def refusal(path: Path, head: bytes, size: int) -> tuple[str, str, str]:
             "Profile with torch.profiler, or export it with nsys and give the JSON.",
         )
     if not head and size:
-        return "is gzip, but nothing of it can be unpacked", "byte 0", "Copy the file again, or export the trace again."
+        return (
+            "is compressed, but nothing of it can be unpacked",
+            "byte 0",
+            "Copy the file again, or export the trace again.",
+        )
     if not head:
         return "is empty", "", "The profiler was stopped before it wrote: export the trace again."
     for magic, what, step in _KNOWN:
         if head.startswith(magic):
             return what, "", step
     text = head.lstrip(b"\xef\xbb\xbf \r\n\t")
+    if is_tar(head):
+        return "is an archive inside an archive", "", "Unpack the outer one and give what is inside."
     if not text:
         return "holds nothing but space", "", STEP
     if b"\0" in head[:4096]:

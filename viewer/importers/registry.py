@@ -13,7 +13,7 @@ from viewer.importers.megatronapp import MegatronAppImporter
 from viewer.importers.proton import ProtonImporter
 from viewer.importers.refuse import foreign_json, refusal
 from viewer.importers.rocprofv3 import Rocprofv3Importer
-from viewer.importers.source import explain_os_error, text_head
+from viewer.importers.source import Source, as_source, explain_os_error, text_head
 from viewer.importers.straggler import StragglerImporter
 from viewer.importers.trace_viewer import TraceViewerImporter
 from viewer.importers.viztracer import VizTracerImporter
@@ -29,12 +29,16 @@ IMPORTERS.add(ProtonImporter.name, ProtonImporter())
 IMPORTERS.add(ChromeImporter.name, ChromeImporter())
 
 
-def importer_of(path: Path) -> tuple[Importer, int]:
-    """The importer of a file and how sure it is. Raises InputError when no importer knows the content."""
+def importer_of(given: Source | Path) -> tuple[Importer, int]:
+    """The importer of a source and how sure it is. Raises InputError when no importer knows the content."""
+    source = as_source(given)
+    path = source.path
     try:
-        head = text_head(path)
+        head = text_head(source)
     except OSError as error:
         raise explain_os_error(path, error) from None
+    except (EOFError, ValueError) as error:
+        raise InputError(str(path), f"cannot be read in its archive ({error})", "", "Copy the archive again.") from None
     best, sure = None, 0
     for importer in IMPORTERS:
         score = importer.sniff(head)
@@ -43,5 +47,5 @@ def importer_of(path: Path) -> tuple[Importer, int]:
     if sure < 2 and (known := foreign_json(head)):
         raise InputError(str(path), known[0], "", known[1])
     if best is None:
-        raise InputError(str(path), *refusal(path, head, path.stat().st_size))
+        raise InputError(str(path), *refusal(path, head, source.size))
     return best, sure

@@ -119,7 +119,7 @@ class Rocprofv3Importer:
 
     def read(self, job: ImportJob) -> Imported:
         """See Importer."""
-        text, damage = whole_text(job.path, LARGEST)
+        text, damage = whole_text(job.source, LARGEST)
         text = text.removeprefix(b"\xef\xbb\xbf")
         job.tell("read", job.stamp.size, 0)
         document, told = _decode(job, text, damage)

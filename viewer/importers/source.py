@@ -1,4 +1,4 @@
-"""Bytes of a source file as one stream of UTF-8 text: plain, gzip (any number of members), or UTF-16."""
+"""Bytes of a source as one stream of UTF-8 text: a file or a member of an archive, compressed or not, or UTF-16."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import codecs
 import contextlib
 import queue
 import threading
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol
-
-from isal import isal_zlib
+from typing import BinaryIO, Final, Protocol
 
 from viewer.base.errors import InputError
+from viewer.importers.inflate import PIECE, ByteSource, Codec, bounded, codec_of
+from viewer.store.cache import stamp_of
+from viewer.store.meta import SourceStamp
 
-PIECE: Final = 2 << 20
-"""Bytes that are read or inflated at a time."""
 HEAD: Final = 64 << 10
 """Bytes by which a file's format is told."""
-
-_INFLATE_ERRORS: Final[Any] = (isal_zlib.error, zlib.error)
-_GZIP: Final = b"\x1f\x8b"
 
 
 class TextStream(Protocol):
@@ -42,23 +37,121 @@ class TextStream(Protocol):
         """Let go of the file."""
 
 
+class FileBytes:
+    """A file on disk, or the part [offset, offset + size) of one, as it is. Raises OSError."""
+
+    def __init__(self, path: Path, offset: int = 0, size: int | None = None) -> None:
+        self._file: BinaryIO = path.open("rb", buffering=0)
+        self._left = size
+        self.used = 0
+        if offset:
+            self._file.seek(offset)
+
+    def read(self, most: int) -> bytes:
+        """See ByteSource."""
+        data = self._file.read(most if self._left is None else min(most, self._left)) or b""
+        self._count(len(data))
+        return data
+
+    def read_into(self, room: memoryview) -> int:
+        """Put the next bytes at the front of ``room``; how many, 0 at the end."""
+        count: int = self._file.readinto(room if self._left is None else room[: self._left])  # type: ignore[attr-defined]
+        self._count(count)
+        return count
+
+    def _count(self, count: int) -> None:
+        self.used += count
+        if self._left is not None:
+            self._left -= count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Source(Protocol):
+    """One trace's bytes: a file, or a member of an archive.
+
+    ``path`` is how it is shown (a member: the archive and its name inside), ``size`` its bytes on disk. ``direct``: the
+    bytes are those of the file at ``path``, so that args can be read there later.
+    """
+
+    @property
+    def path(self) -> Path:
+        """As it is shown."""
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, compressed if they are."""
+
+    @property
+    def direct(self) -> bool:
+        """Whether offsets count in the file at ``path``."""
+
+    def stamp(self) -> SourceStamp:
+        """Its identity. Raises OSError."""
+
+    def head(self) -> bytes:
+        """The first HEAD bytes. Raises OSError; EOFError or ValueError when an archive is damaged."""
+
+    def open(self) -> ByteSource:
+        """All bytes. Raises like ``head``."""
+
+
+class FileSource:
+    """A file on disk."""
+
+    direct = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def size(self) -> int:
+        """See Source; 0 when it cannot be told."""
+        try:
+            return self.path.stat().st_size
+        except (OSError, ValueError):
+            return 0
+
+    def stamp(self) -> SourceStamp:
+        """See Source."""
+        return stamp_of(self.path)
+
+    def head(self) -> bytes:
+        """See Source."""
+        with self.path.open("rb") as file:
+            return file.read(HEAD)
+
+    def open(self) -> FileBytes:
+        """See Source."""
+        return FileBytes(self.path)
+
+
+def as_source(given: Source | Path) -> Source:
+    """A path is a file."""
+    return FileSource(given) if isinstance(given, Path) else given
+
+
 class PlainStream:
     """The file as it is."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: FileBytes) -> None:
         self._file = file
-        self.position = 0
         self.damage = ""
+
+    @property
+    def position(self) -> int:
+        """See TextStream."""
+        return self._file.used
 
     def read_into(self, room: memoryview) -> int:
         """See TextStream. A disk error ends the text, with a damage."""
         try:
-            count: int = self._file.readinto(room[:PIECE])  # type: ignore[attr-defined]
+            return self._file.read_into(room[:PIECE])
         except OSError as error:
             self.damage = f"the file cannot be read to its end ({error.strerror or error})"
             return 0
-        self.position += count
-        return count
 
     def close(self) -> None:
         """Close the file."""
@@ -84,50 +177,19 @@ class _Pieces:
         return count
 
 
-def inflate(file: BinaryIO, tell: list[int]) -> Iterator[bytes]:
-    """Inflate gzip members one after another, at most PIECE bytes at a time; ``tell[0]`` counts compressed bytes.
-
-    Everything that can be decoded is yielded. Raises EOFError when the file ends inside a member, ValueError when it
-    is damaged; bytes behind the last member that are no gzip are left alone.
-    """
-    member = isal_zlib.decompressobj(wbits=31)
-    fresh = True
-    while block := file.read(PIECE // 4):
-        tell[0] += len(block)
-        while block:
-            if fresh and not block.startswith(_GZIP[: len(block)]):
-                return
-            fresh = False
-            try:
-                rest = block
-                while not member.eof:
-                    piece = member.decompress(rest, PIECE)
-                    if piece:
-                        yield piece
-                    rest = member.unconsumed_tail
-                    if not rest and len(piece) < PIECE:
-                        break
-            except _INFLATE_ERRORS as error:
-                raise ValueError(str(error)) from None
-            block = b""
-            if member.eof:
-                block = member.unused_data.lstrip(b"\0")
-                member = isal_zlib.decompressobj(wbits=31)
-                fresh = True
-    if not fresh:
-        with contextlib.suppress(*_INFLATE_ERRORS):
-            if piece := member.flush():
-                yield piece
-        raise EOFError("the compressed data is cut off")
+def as_pieces(file: ByteSource) -> Iterator[bytes]:
+    """All bytes, at most PIECE at a time."""
+    while piece := file.read(PIECE):
+        yield piece
 
 
-class GzipStream(_Pieces):
-    """Inflates in a thread of its own, a few pieces ahead of the reader."""
+class AheadStream(_Pieces):
+    """Decodes in a thread of its own, a few pieces ahead of the reader."""
 
-    def __init__(self, file: BinaryIO, ahead: int = 4) -> None:
+    def __init__(self, file: ByteSource, codec: Codec | None, ahead: int = 4) -> None:
         super().__init__()
         self._file = file
-        self._tell = [0]
+        self._decoded = bounded((codec.pieces if codec else as_pieces)(file), file)
         self._pieces: queue.Queue[bytes] = queue.Queue(ahead)
         self._stop = threading.Event()
         self._ended = False
@@ -138,15 +200,17 @@ class GzipStream(_Pieces):
     @property
     def position(self) -> int:
         """Compressed bytes that were read so far."""
-        return self._tell[0]
+        return self._file.used
 
     def _run(self) -> None:
         try:
-            for piece in inflate(self._file, self._tell):
+            for piece in self._decoded:
                 if not self._put(piece):
                     return
         except EOFError:
             self.damage = "the compressed data is cut off"
+        except OSError as error:
+            self.damage = f"the file cannot be read to its end ({error.strerror or error})"
         except Exception as error:  # whatever it is, the reader must not wait for ever
             self.damage = f"the compressed data is damaged ({error})"
         finally:
@@ -206,11 +270,6 @@ class RecodedStream(_Pieces):
         self._inner.close()
 
 
-def is_gzip(head: bytes) -> bool:
-    """Whether a file begins like gzip (by content, whatever its name)."""
-    return head.startswith(_GZIP)
-
-
 def wide_encoding(head: bytes) -> str | None:
     """The encoding of a text whose characters have two or four bytes, None for UTF-8 and ASCII."""
     for mark, encoding in (
@@ -229,41 +288,52 @@ def wide_encoding(head: bytes) -> str | None:
     return None
 
 
-def raw_head(path: Path) -> bytes:
-    """The first HEAD bytes of a source, inflated. Raises OSError."""
-    with path.open("rb") as file:
-        head = file.read(HEAD)
-        if not is_gzip(head):
-            return head
-        file.seek(0)
-        text = b""
-        with contextlib.suppress(EOFError, ValueError):
-            for piece in inflate(file, [0]):
-                text += piece
-                if len(text) >= HEAD:
-                    break
+class _Memory:
+    """Bytes in memory as a ByteSource."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.used = 0
+
+    def read(self, most: int) -> bytes:
+        data = self._data[self.used : self.used + most]
+        self.used += len(data)
+        return data
+
+    def close(self) -> None:
+        pass
+
+
+def decoded_head(head: bytes) -> bytes:
+    """What the first bytes of a file say once they are unpacked, at most HEAD bytes."""
+    codec = codec_of(head)
+    if codec is None:
+        return head
+    text = b""
+    with contextlib.suppress(EOFError, ValueError):
+        for piece in codec.pieces(_Memory(head)):
+            text += piece
+            if len(text) >= HEAD:
+                break
     return text[:HEAD]
 
 
-def text_head(path: Path) -> bytes:
-    """The first HEAD bytes of a source's text: inflated, as UTF-8. Raises OSError."""
-    head = raw_head(path)
+def text_head(source: Source | Path) -> bytes:
+    """The first HEAD bytes of a source's text: inflated, as UTF-8. Raises OSError; EOFError, ValueError: an archive."""
+    head = decoded_head(as_source(source).head())
     encoding = wide_encoding(head)
     return head.decode(encoding, "replace").encode("utf-8", "replace") if encoding else head
 
 
-def open_text(path: Path) -> tuple[TextStream, bool]:
-    """The text of a source, and whether its bytes are those of the file on disk. Raises OSError."""
-    file = path.open("rb")
-    try:
-        head = file.read(HEAD)
-        file.seek(0)
-        encoding = wide_encoding(raw_head(path) if is_gzip(head) else head)
-    except BaseException:
-        file.close()
-        raise
-    plain = not is_gzip(head)
-    stream: TextStream = PlainStream(file) if plain else GzipStream(file)
+def open_text(given: Source | Path) -> tuple[TextStream, bool]:
+    """The text of a source, and whether its bytes are those of the file on disk. Raises like text_head."""
+    source = as_source(given)
+    head = source.head()
+    codec = codec_of(head)
+    encoding = wide_encoding(decoded_head(head))
+    file = source.open()
+    plain = codec is None and source.direct and isinstance(file, FileBytes)
+    stream: TextStream = PlainStream(file) if plain else AheadStream(file, codec)  # type: ignore[arg-type]
     if encoding:
         return RecodedStream(stream, encoding), False
     return stream, plain
@@ -285,14 +355,14 @@ def explain_os_error(path: Path, error: OSError) -> InputError:
     return InputError(str(path), f"cannot be read ({reason})", next_step="Check the disk or the network folder.")
 
 
-def whole_text(path: Path, most: int) -> tuple[bytes, str]:
+def whole_text(given: Source | Path, most: int) -> tuple[bytes, str]:
     """All text of a source, for formats that cannot be read in pieces, and the damage at its end ("" without).
 
     Raises:
         InputError: it is longer than ``most`` bytes.
         OSError: it cannot be read.
     """
-    stream, _ = open_text(path)
+    stream, _ = open_text(given)
     text = bytearray()
     room = memoryview(bytearray(PIECE))
     try:
@@ -300,7 +370,7 @@ def whole_text(path: Path, most: int) -> tuple[bytes, str]:
             text += room[:count]
             if len(text) > most:
                 raise InputError(
-                    str(path),
+                    str(as_source(given).path),
                     f"holds more than {most >> 20:,} MiB of JSON in a format that has to be read as a whole",
                     "",
                     "Record a shorter part of the run.",

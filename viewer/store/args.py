@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -23,7 +21,9 @@ KEPT_BLOCKS: Final = 32
 """Decompressed blocks that are kept."""
 LARGEST: Final = 64 << 20
 """A longer args object is not read."""
-_BLOCKS_FILE, _INDEX_FILE = "args.bin", "args.index"
+BLOCKS_FILE: Final = "args.bin"
+INDEX_FILE: Final = "args.index"
+_DAMAGED: Final = "the cache of this file is damaged: clear it with rankscope cache and open it again"
 
 
 class ArgsWriter:
@@ -59,11 +59,16 @@ class ArgsWriter:
 
     def save(self, folder: Path) -> None:
         """Write the blocks and their index. Raises OSError."""
+        index, blocks = self.stored()
+        (folder / INDEX_FILE).write_bytes(index)
+        with (folder / BLOCKS_FILE).open("wb") as file:
+            file.writelines(blocks)
+
+    def stored(self) -> tuple[bytes, list[bytes]]:
+        """Content of the index file, and that of the blocks file in parts; after :meth:`close`."""
         blocks = self.blocks()
         ends = np.cumsum([0, *map(len, blocks)], dtype=np.int64)
-        (folder / _INDEX_FILE).write_bytes(np.append(ends, self.size).astype("<i8").tobytes())
-        with (folder / _BLOCKS_FILE).open("wb") as file:
-            file.writelines(blocks)
+        return np.append(ends, self.size).astype("<i8").tobytes(), blocks
 
 
 def _compress(text: bytes) -> bytes:
@@ -102,17 +107,33 @@ class _Source:
 
 
 class _Blocks:
-    """Compressed blocks in a file or in memory; the last few are kept decompressed."""
+    """Compressed blocks, mapped or in memory; the last few are kept decompressed.
 
-    def __init__(self, ends: Sequence[int], size: int, file: Path | None, blocks: list[bytes]) -> None:
-        self._ends, self._size, self._file, self._blocks = ends, size, file, blocks
+    Raises ValueError when the index does not fit the blocks.
+    """
+
+    def __init__(self, index: bytes, packed: pa.Buffer) -> None:
+        numbers = np.frombuffer(index, "<i8")
+        if len(numbers) < 2:
+            raise ValueError("the index of args is damaged")
+        self._ends, self._size = numbers[:-1], int(numbers[-1])
+        if self._ends[0] != 0 or self._ends[-1] != packed.size or (np.diff(self._ends) < 0).any():
+            raise ValueError("the index of args is damaged")
+        if self._size < 0 or len(self._ends) - 1 != -(-self._size // BLOCK):
+            raise ValueError("the index of args is damaged")
+        self.index, self.packed = index, packed
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
     @classmethod
     def open(cls, folder: Path) -> _Blocks:
-        numbers = np.frombuffer((folder / _INDEX_FILE).read_bytes(), "<i8").tolist()
-        return cls(numbers[:-1], numbers[-1], folder / _BLOCKS_FILE, [])
+        index = (folder / INDEX_FILE).read_bytes()
+        # Mapped, not opened for each read: another process may remove the folder meanwhile.
+        path = folder / BLOCKS_FILE
+        if not path.stat().st_size:  # which cannot be mapped
+            return cls(index, pa.py_buffer(b""))
+        with pa.memory_map(str(path), "r") as file:
+            return cls(index, file.read_buffer())
 
     def read(self, offset: int, length: int) -> bytes:
         parts = []
@@ -127,19 +148,13 @@ class _Blocks:
         if number in self._kept:
             self._kept.move_to_end(number)
             return self._kept[number]
-        if self._file is None:
-            packed = self._blocks[number]
-        else:
-            with self._file.open("rb") as file:
-                file.seek(self._ends[number])
-                packed = file.read(self._ends[number + 1] - self._ends[number])
+        begin, end = int(self._ends[number]), int(self._ends[number + 1])
         size = min(BLOCK, self._size - number * BLOCK)
         try:
+            packed = self.packed.slice(begin, end - begin)
             text: bytes = pa.Codec("zstd").decompress(packed, decompressed_size=size, asbytes=True)
         except (pa.ArrowException, OSError, ValueError):
-            raise OSError(
-                "the cache of this file is damaged: clear it with rankscope cache and open it again"
-            ) from None
+            raise OSError(_DAMAGED) from None
         self._kept[number] = text
         if len(self._kept) > KEPT_BLOCKS:
             self._kept.popitem(last=False)
@@ -159,9 +174,23 @@ class ArgsText:
         """Args of a trace folder."""
         if meta.args_in_source:
             return cls(_Source(meta.source))
-        with contextlib.suppress(OSError, ValueError, IndexError):
+        try:
             return cls(_Blocks.open(folder))
-        return cls.none()
+        except OSError:
+            return cls.none()
+        except (ValueError, pa.ArrowException):
+            damaged = cls.none()
+            damaged.problem = _DAMAGED
+            return damaged
+
+    @classmethod
+    def of_blocks(cls, index: bytes, blocks: bytes) -> ArgsText:
+        """Args in compressed blocks that are held in memory. Raises ValueError."""
+        return cls(_Blocks(index, pa.py_buffer(blocks)))
+
+    def stored(self) -> tuple[bytes, pa.Buffer] | None:
+        """Content of the index file and of the blocks file; None when the text is in the source, uncompressed."""
+        return (self._text.index, self._text.packed) if isinstance(self._text, _Blocks) else None
 
     @classmethod
     def of_source(cls, stamp: SourceStamp) -> ArgsText:
@@ -171,8 +200,8 @@ class ArgsText:
     @classmethod
     def of_writer(cls, writer: ArgsWriter) -> ArgsText:
         """Args that were packed but not saved."""
-        blocks = writer.blocks()
-        return cls(_Blocks([], writer.size, None, blocks))
+        index, blocks = writer.stored()
+        return cls(_Blocks(index, pa.py_buffer(b"".join(blocks))))
 
     @classmethod
     def none(cls) -> ArgsText:

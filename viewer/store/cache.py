@@ -22,6 +22,7 @@ import msgspec
 from viewer.store.files import read_meta
 from viewer.store.meta import SourceStamp
 from viewer.store.schema import FORMAT_VERSION
+from viewer.store.sums import damaged_file, write_sums
 
 DEFAULT_CAP: Final = 20 << 30
 """Bytes a cache may hold before the least recently used folders go."""
@@ -30,6 +31,8 @@ EDGE: Final = 64 << 10
 STALE_SECONDS: Final = 24 * 3600
 """A temporary folder older than this was left by a killed import."""
 _DRAFT: Final = ".draft-"
+_NOTES: Final = "notes"
+MAX_NOTES: Final = 1000
 
 
 def stamp_of(path: Path) -> SourceStamp:
@@ -42,6 +45,16 @@ def stamp_of(path: Path) -> SourceStamp:
         digest.update(file.read(EDGE))
         digest.update(str(state.st_size).encode())
     return SourceStamp(str(real), state.st_size, state.st_mtime_ns, digest.hexdigest())
+
+
+def enclosing_file(path: Path) -> Path | None:
+    """The file that a path leads through (``job.zip/rank0.json``), None when it leads through none."""
+    for parent in path.parents:
+        if os.path.isfile(parent):
+            return parent
+        if os.path.lexists(parent):
+            return None
+    return None
 
 
 @dataclass(slots=True)
@@ -80,25 +93,30 @@ class Cache:
         return self.folder / hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
     def lookup(self, stamp: SourceStamp) -> Path | None:
-        """The complete folder of a source, None when there is none for exactly this state of it."""
+        """The complete folder of a source, None when there is none for exactly this state of it, or a damaged one."""
         place = self._place(stamp)
         try:
             meta = read_meta(place)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        if meta.version != FORMAT_VERSION or meta.source != stamp:
+        if meta.version != FORMAT_VERSION or meta.source != stamp or damaged_file(place) is not None:
             return None
         with contextlib.suppress(OSError):
             os.utime(place / "meta.json")
         return place
 
     def is_damaged(self, stamp: SourceStamp) -> bool:
-        """Whether a folder is there whose meta.json cannot be read."""
+        """Whether a folder is there that is not what was written."""
         return self._place(stamp).exists() and self.lookup(stamp) is None
 
     def drop(self, stamp: SourceStamp) -> None:
         """Remove the folder of a source (it is damaged); never raises."""
         self._remove(self._place(stamp))
+
+    def drop_damaged(self, stamp: SourceStamp) -> None:
+        """Remove the folder of a source if it is damaged; never raises."""
+        if self.is_damaged(stamp):
+            self.drop(stamp)
 
     def _remove(self, place: Path) -> None:
         # Out of the way first, so that no other process finds half a folder.
@@ -121,6 +139,7 @@ class Cache:
         draft.folder.mkdir()
         try:
             yield draft
+            write_sums(draft.folder)
             try:
                 os.replace(draft.folder, place)
             except OSError:
@@ -140,6 +159,25 @@ class Cache:
                 with contextlib.suppress(OSError):
                     if time.time() - path.stat().st_mtime > STALE_SECONDS:
                         shutil.rmtree(path, ignore_errors=True)
+
+    def note(self, stamp: SourceStamp) -> bytes | None:
+        """What was noted of a file that is no trace itself (the list of an archive's members); None without."""
+        try:
+            return (self.folder / _NOTES / self._place(stamp).name).read_bytes()
+        except OSError:
+            return None
+
+    def keep_note(self, stamp: SourceStamp, data: bytes) -> None:
+        """Note something of a file; never raises: it only saves work."""
+        notes = self.folder / _NOTES
+        with contextlib.suppress(OSError):
+            notes.mkdir(parents=True, exist_ok=True)
+            draft = notes / f"{_DRAFT}{uuid.uuid4().hex}"
+            draft.write_bytes(data)
+            draft.replace(notes / self._place(stamp).name)
+            kept = sorted(notes.iterdir(), key=lambda p: p.stat().st_mtime)
+            for path in kept[:-MAX_NOTES]:
+                path.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
         """All complete folders, the most recently used first."""

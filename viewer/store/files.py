@@ -42,16 +42,16 @@ def folder_bytes(folder: Path | None) -> int | None:
 
 def write_meta(folder: Path, meta: TraceMeta) -> None:
     """Write meta.json; written last, its presence marks the folder as complete."""
-    try:
-        data = msgspec.json.format(msgspec.json.encode(meta), indent=1)
-    except UnicodeEncodeError:  # a path whose bytes are no UTF-8
-        data = json.dumps(msgspec.to_builtins(meta), indent=1).encode()
-    (folder / "meta.json").write_bytes(data)
+    (folder / "meta.json").write_bytes(encode_meta(meta))
 
 
 def read_meta(folder: Path) -> TraceMeta:
     """Read meta.json; raises OSError or msgspec.DecodeError on a damaged folder."""
-    data = (folder / "meta.json").read_bytes()
+    return decode_meta((folder / "meta.json").read_bytes())
+
+
+def decode_meta(data: bytes) -> TraceMeta:
+    """The content of a meta.json. Raises msgspec.DecodeError, UnicodeDecodeError."""
     if b"\\ud" in data:  # lone surrogates, see write_meta
         try:
             return msgspec.convert(json.loads(data), TraceMeta)
@@ -60,11 +60,19 @@ def read_meta(folder: Path) -> TraceMeta:
     return msgspec.json.decode(data, type=TraceMeta)
 
 
+def encode_meta(meta: TraceMeta) -> bytes:
+    """What :func:`decode_meta` reads."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(meta), indent=1)
+    except UnicodeEncodeError:  # a path whose bytes are no UTF-8
+        return json.dumps(msgspec.to_builtins(meta), indent=1).encode()
+
+
 class Columns:
     """Columns of one mapped table as attributes: numpy views on the file (read-only), or Arrow arrays for text."""
 
     def __init__(self, table: Table, batch: pa.RecordBatch) -> None:
-        self._batch = batch
+        self.batch = batch
         self.length: int = batch.num_rows
         for i, column in enumerate(table.columns):
             array = batch.column(i)
@@ -86,7 +94,11 @@ class Columns:
 
 def open_table(folder: Path, table: Table) -> Columns:
     """Map one table. Raises OSError or pa.ArrowInvalid when the file is missing, damaged or of another schema."""
-    source = pa.memory_map(str(folder / f"{table.name}.arrow"), "r")
+    return read_table(pa.memory_map(str(folder / f"{table.name}.arrow"), "r"), table)
+
+
+def read_table(source: Any, table: Table) -> Columns:
+    """One table from a mapped file or a buffer. Raises pa.ArrowInvalid when it is damaged or of another schema."""
     reader = pa.ipc.open_file(source)
     if not reader.schema.equals(table.schema):
         raise pa.ArrowInvalid(f"{table.name}.arrow has another schema")

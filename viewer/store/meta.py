@@ -68,3 +68,10 @@ class TraceMeta(msgspec.Struct):
     """Wall time from the file's first byte to its tables."""
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     findings: list[Finding] = []
+    origin: SourceStamp | None = None
+    """The file that was imported, when ``source`` is a pack; its path is a name only."""
+
+    @property
+    def imported(self) -> SourceStamp:
+        """The file that the tables were made of."""
+        return self.origin or self.source

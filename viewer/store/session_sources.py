@@ -11,7 +11,7 @@ from typing import Final
 
 from viewer.base.session_file import SavedSource
 from viewer.base.work import CancelToken
-from viewer.store.cache import stamp_of
+from viewer.store.cache import enclosing_file, stamp_of
 from viewer.store.session_file import resolved
 
 MAX_LOOKED_AT: Final = 200_000
@@ -47,7 +47,7 @@ def look_for(sources: Sequence[SavedSource], session: Path, moved: dict[str, Pat
         try:
             regular = stat.S_ISREG(path.stat().st_mode)
         except (OSError, ValueError):
-            regular = False
+            regular = enclosing_file(path) is not None  # a member of an archive
         if not regular:
             missing.append((source, path))
             continue
@@ -102,6 +102,8 @@ def _same(source: SavedSource, path: Path) -> bool:
     """Whether a file has the content that was saved, as far as the session says."""
     if source.size is None and source.digest is None:
         return True
+    if enclosing_file(path) is not None:
+        return True  # a member of an archive: told when it is opened
     try:
         if source.size is not None and path.stat().st_size != source.size:
             return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from viewer.base.ids import ABSENT, LaneKind
 from viewer.store.args import ArgsText
 from viewer.store.assemble import Tables, mark_collectives, paints
-from viewer.store.files import Columns, columns_in_memory, open_table, read_meta
+from viewer.store.files import Columns, columns_in_memory, open_table, read_meta, read_table
 from viewer.store.meta import TraceMeta
 from viewer.store.rules import RuleTable
 from viewer.store.schema import TABLES
@@ -69,7 +69,8 @@ class Trace:
     """Tables of one source. Read-only and safe to share between threads.
 
     Attributes ``slices``, ``rows``, ``marks``, ``flows``, ``counters``, ``collectives`` are
-    :class:`viewer.store.files.Columns` with the columns of viewer.store.schema as numpy arrays.
+    :class:`viewer.store.files.Columns` with the columns of viewer.store.schema as numpy arrays; ``tables`` holds all of
+    them by name, ``args_text`` the text of args.
     """
 
     def __init__(self, meta: TraceMeta, tables: dict[str, Columns], args: ArgsText) -> None:
@@ -81,8 +82,9 @@ class Trace:
         self.counters = tables["counters"]
         self.collectives = tables["collectives"]
         self._lanes = tables["lanes"]
+        self.tables = tables
         self._strings: pa.LargeStringArray = tables["strings"].text
-        self._args = args
+        self.args_text = args
         self.came: Came | None = None
         """Set by the opener."""
         self.folder: Path | None = None
@@ -103,6 +105,13 @@ class Trace:
         trace = cls(meta, tables, ArgsText.open(folder, meta))
         trace.folder = folder
         return trace
+
+    @classmethod
+    def of_files(cls, meta: TraceMeta, files: Mapping[str, pa.Buffer], args: ArgsText) -> Trace:
+        """A trace from the content of table files in memory. Raises like :meth:`open`."""
+        tables = {t.name: read_table(files[f"{t.name}.arrow"], t) for t in TABLES}
+        _check_ranges(tables)
+        return cls(meta, tables, args)
 
     @classmethod
     def in_memory(cls, meta: TraceMeta, tables: Tables, args: ArgsText | None = None) -> Trace:
@@ -168,16 +177,16 @@ class Trace:
 
     def args(self, index: int) -> dict[str, Any]:
         """Parsed args of a slice; {} when it has none. Never raises for bad text: see ``ArgsText``."""
-        return self._args.parse(int(self.slices.args_off[index]), int(self.slices.args_len[index]))
+        return self.args_text.parse(int(self.slices.args_off[index]), int(self.slices.args_len[index]))
 
     def mark_args(self, index: int) -> dict[str, Any]:
         """Parsed args of a row of ``marks``."""
-        return self._args.parse(int(self.marks.args_off[index]), int(self.marks.args_len[index]))
+        return self.args_text.parse(int(self.marks.args_off[index]), int(self.marks.args_len[index]))
 
     @property
     def args_problem(self) -> str:
         """One sentence when the args text is out of reach (source moved or changed), else ""."""
-        return self._args.problem
+        return self.args_text.problem
 
     def window_rows(self, row: int, start_ns: int, end_ns: int) -> tuple[int, int]:
         """Slices [a, b) of one row that touch [start_ns, end_ns) of raw time (two binary searches)."""

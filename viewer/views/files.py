@@ -66,7 +66,7 @@ def files_table(session: Session, inputs: Sequence[int] | None = None) -> TableF
             num(meta.events),
             num(meta.ledger.repaired or None),
             num(meta.ledger.rejected or None),
-            (format_bytes(meta.source.size), meta.source.size / 1),
+            (format_bytes(meta.imported.size), meta.imported.size / 1),
             (findings_words(found), (worst, -len(found))),
         )
     return table.frame()
@@ -167,14 +167,16 @@ def _file_figures(item: Input) -> list[Figure]:
     return [
         Figure("format", shown(meta.format, 60), _recognised(meta.format)),
         Figure(
-            "size", f"{format_bytes(meta.source.size)} ({format_count(meta.source.size)} bytes)", "Of the file on disk."
+            "size",
+            f"{format_bytes(meta.imported.size)} ({format_count(meta.imported.size)} bytes)",
+            "Of the file on disk.",
         ),
         Figure(
             "fingerprint",
-            meta.source.digest[:16] if meta.source.digest else NONE,
+            meta.imported.digest[:16] if meta.imported.digest else NONE,
             "First 16 digits of the sha256 over head, tail and size of the file; not over the whole file.",
         )
-        if meta.source.digest
+        if meta.imported.digest
         else absent("fingerprint", "none"),
     ]
 
@@ -218,7 +220,7 @@ def _came_figures(item: Input) -> list[Figure]:
     figures = []
     if came is not None:
         spent = came.seconds if not came.cached else meta.import_seconds
-        rate = f" ({format_rate(meta.source.size / spent)})" if spent else ""
+        rate = f" ({format_rate(meta.imported.size / spent)})" if spent else ""
         if came.cached:
             value = f"from the cache in {seconds(came.seconds)}"
             value += f"; imported in {seconds(spent)}{rate}" if spent is not None else ""

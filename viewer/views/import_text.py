@@ -30,7 +30,7 @@ def job_words(session: Session, failures: Sequence[InputError] = (), skipped: Se
     for items, what in ((failures, "not opened"), (skipped, "left out")):
         head += f", {format_count(len(items))} {what}" if items else ""
     lines = [head, f"Events: {ledger_equation(total)}"]
-    came = [(i.trace.came, i.trace.meta.source.size) for i in session.inputs if i.trace.came is not None]
+    came = [(i.trace.came, i.trace.meta.imported.size) for i in session.inputs if i.trace.came is not None]
     now = [(c.seconds, size) for c, size in came if not c.cached]
     cached = len(came) - len(now)
     parts = [f"{plural(cached, 'file')} from the cache"] if cached else []

@@ -74,12 +74,12 @@ def _ranks(members: Sequence[RankGroup], total: int) -> str:
 
 def _files(inputs: Sequence[Input]) -> list[str]:
     if len(inputs) == 1:
-        source = inputs[0].trace.meta.source
+        source = inputs[0].trace.meta.imported
         return [one_line(inputs[0].path.name), f"digest (head+tail) {source.digest[:8]}"]
     if len(inputs) <= FEW_FILES:
-        names = [f"{one_line(i.path.name)} {i.trace.meta.source.digest[:8]}" for i in inputs]
+        names = [f"{one_line(i.path.name)} {i.trace.meta.imported.digest[:8]}" for i in inputs]
         return [*names, "digests: head+tail"]
     folder = os.path.commonpath([i.path.absolute().parent for i in inputs])
-    joined = hashlib.sha256("\n".join(i.trace.meta.source.digest for i in inputs).encode()).hexdigest()
+    joined = hashlib.sha256("\n".join(i.trace.meta.imported.digest for i in inputs).encode()).hexdigest()
     where = one_line(os.path.basename(folder)) or folder
     return [f"{len(inputs)} files in {where}", f"digest of all (head+tail) {joined[:8]}"]

@@ -388,12 +388,12 @@ def test_an_error_of_ours_in_one_file_shows_no_stack(
     job_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     from viewer.app.logs import log_path, stop_logging
-    from viewer.importers import opening
+    from viewer.importers import single
 
     def fail(*_: object) -> None:
         raise RuntimeError("broken inside")
 
-    monkeypatch.setattr(opening, "importer_of", fail)
+    monkeypatch.setattr(single, "importer_of", fail)
     stop_logging()
     try:
         for logged in (True, False):

@@ -11,9 +11,11 @@ import pytest
 from tests.viewer.importers.texts import kernel, open_job, open_one, problem, write_json
 from viewer.base.errors import Cancelled
 from viewer.base.work import CancelToken, Progress
+from viewer.importers.discover import discover
 from viewer.importers.json_trace import rank_in_name
-from viewer.importers.opening import JobOpener, discover
+from viewer.importers.opening import JobOpener
 from viewer.importers.registry import importer_of
+from viewer.importers.source import Source
 from viewer.store.cache import Cache
 from viewer.store.session import Session
 
@@ -162,7 +164,7 @@ def test_bad_files_fail_with_one_sentence_and_the_rest_opens(tmp_path: Path) -> 
         "db.sqlite": "SQLite",
         "broken.json.gz": "nothing of it can be unpacked",
         "half.json": "byte 42",
-        "image.zip": "zip archive",
+        "image.zip": "archive that cannot be read",
         "gone.json": "no such file",
         "folder": "holds no JSON file",
     }
@@ -178,7 +180,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     path = write_json(tmp_path / "a.json", [kernel()])
-    monkeypatch.setattr("viewer.importers.opening.stamp_of", refuse)  # root may read everything, also in a test
+    monkeypatch.setattr("viewer.importers.source.stamp_of", refuse)  # root may read everything, also in a test
     assert "no permission" in problem(tmp_path, path).sentence()
 
 
@@ -186,12 +188,12 @@ def test_an_error_of_our_own_fails_one_file_only(tmp_path: Path, monkeypatch: py
     good, bad = (write_json(tmp_path / f"rank_{r}.json", [kernel()]) for r in range(2))
     sure = importer_of(good)
 
-    def broken(path: Path) -> object:
-        if path == bad:
+    def broken(source: Source) -> object:
+        if source.path == bad:
             raise KeyError("surprise")
         return sure
 
-    monkeypatch.setattr("viewer.importers.opening.importer_of", broken)
+    monkeypatch.setattr("viewer.importers.single.importer_of", broken)
     result = open_job(tmp_path, good, bad)
     assert [i.rank for i in result.session.inputs] == [0]
     assert "KeyError" in result.failures[0].sentence()
@@ -312,7 +314,7 @@ def test_without_any_place_to_write_tables_stay_in_memory(tmp_path: Path, monkey
         raise OSError(28, "No space left on device")
 
     path = write_json(tmp_path / "a.json.gz", [kernel(note="here")])
-    monkeypatch.setattr("viewer.importers.opening.write_tables", full)
+    monkeypatch.setattr("viewer.importers.single.write_tables", full)
     trace = JobOpener([path], cache=Cache(tmp_path / "cache")).open().session.inputs[0].trace
     assert trace.args(0)["note"] == "here"
     assert "No space left" in trace.meta.findings[-1].message
