@@ -12,6 +12,7 @@ from viewer.app.options import JobOptions
 from viewer.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from viewer.app.session_input import SessionInput
     from viewer.importers.opening import JobOpener, OpenResult
     from viewer.store.rules import RuleTable
 
@@ -52,6 +53,24 @@ def load_rules(path: Path | None) -> RuleTable | None:
         raise UsageError(f"the rules {path} cannot be used: {error}.") from None
 
 
+def with_session(paths: list[Path], options: JobOptions) -> tuple[list[Path], JobOptions, SessionInput | None]:
+    """The inputs of a command, with the traces of a session file in its place; says what is missing.
+
+    Raises InputError when the session cannot be read or none of its traces is there.
+    """
+    from viewer.app.session_input import read_only_session, sessions_among
+
+    if not sessions_among(paths)[0]:
+        return paths, options, None
+    found, others = read_only_session(paths)
+    if found is None:
+        return others, options, None
+    for said in (found.missing_text(), found.changed_text()):
+        if said:
+            complain(said)
+    return list(dict.fromkeys((*found.paths, *others))), found.options(options), found
+
+
 def open_job(paths: list[Path], options: JobOptions) -> OpenResult:
     """Open a job for a command without a window: progress on a terminal, one line per failure on stderr."""
     start_logging()  # what fails in a thread is logged with its stack, which must not reach the terminal
@@ -68,7 +87,7 @@ def analyze(paths: list[Path], options: JobOptions, json: str | None, window: tu
     """Open the job and write the report to the file ``json`` ("-" for stdout), or a summary to stdout.
 
     Args:
-        paths: files and folders.
+        paths: files and folders, or a session file: then its traces, all of their time.
         options: how they make a job.
         json: where the report goes; None for a summary.
         window: ns after the session's origin.
@@ -78,6 +97,7 @@ def analyze(paths: list[Path], options: JobOptions, json: str | None, window: tu
     """
     if json not in (None, "-"):
         check_writable(Path(str(json)))
+    paths, options, _ = with_session(paths, options)
     result = open_job(paths, options)
     if not result.session.inputs:
         return 2

@@ -114,7 +114,7 @@ def _open(words: list[str]) -> int:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", metavar="PATH", nargs="*", help="trace files, archives, packs, or folders")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="trace files, archives, packs, folders, or a session")
     parser.add_argument("--version", action="version", version=f"rankscope {__version__}")
     _job_options(parser)
     options = parser.parse_intermixed_args(words)
@@ -150,7 +150,7 @@ def _analyze(words: list[str]) -> int:
         prog="rankscope analyze",
         description="Where the time went: a short summary, or with --json the whole report.",
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, packs, or folders")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, packs, folders, or a session")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for stdout")
     parser.add_argument("--window", metavar="A:B", help="only this range after the first GPU start, as in 12.5ms:30ms")
     _job_options(parser)
@@ -163,7 +163,7 @@ def _analyze(words: list[str]) -> int:
 
 def _render(words: list[str]) -> int:
     parser = Parser(prog="rankscope render", description="Paint an annotated picture of a job; needs no display.")
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, packs, or folders")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, packs, folders, or a session")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="out.png, out.svg or out.pdf")
     parser.add_argument("--window", metavar="A:B", help="only this range after the first GPU start, as in 12.5ms:30ms")
     parser.add_argument("--size", metavar="WxH", default="1600x900", help="logical pixels (default 1600x900)")

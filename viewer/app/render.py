@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from viewer.app.themes import load_theme
 from viewer.base.errors import UsageError
-from viewer.base.selection import EMPTY, Selection, TimeRange
+from viewer.base.selection import Selection, TimeRange
+from viewer.base.session_file import SessionFile
 from viewer.base.time import format_duration
 from viewer.exporters.picture import VECTOR, check_size, picture_format, write_picture
 from viewer.store.session import Session
 from viewer.views.find_slice import longest_named
+from viewer.views.keeping import anchored, kept_from, look_from, selection_from
 from viewer.views.lane_tree import build_tree
-from viewer.views.notes import notes_from_specs
+from viewer.views.notes import parse_note
 from viewer.views.picture import PictureRequest, picture_scene
 from viewer.views.text import one_line
 
@@ -44,6 +46,7 @@ def render_file(
     select: str | None = None,
     title: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    saved: SessionFile | None = None,
 ) -> Path:
     """Paint the picture of a job into a file.
 
@@ -58,6 +61,8 @@ def render_file(
         select: the longest slice whose name contains this is marked; one that touches the window if there is one.
         title: None for the name of the job's folder or file, "" for none.
         tell: gets sentences for the person who called (what was selected).
+        saved: a session file's content: its notes and marks are painted, and its window and selection where the call
+            gives none.
 
     Returns:
         The file.
@@ -69,9 +74,15 @@ def render_file(
     kind = picture_format(output)
     check_size(*size, scale, kind)
     theme = load_theme(theme_name)
-    shown = window_of(session, window)
-    book = notes_from_specs(notes, session.origin_ns(), build_tree(session))
-    selection = EMPTY if select is None else _select(session, select, shown, tell)
+    groups = build_tree(session)
+    content = saved or SessionFile()
+    kept = kept_from(content, lambda _: None)
+    look = look_from(content, lambda _: None) if window is None else None
+    shown = look.window if look is not None else window_of(session, window)
+    book = anchored(kept.notes, session, groups)
+    for time_ns, lane, text in (parse_note(spec, session.origin_ns(), groups) for spec in notes):
+        book = book.add(time_ns, lane, text)
+    selection = selection_from(content, session, groups) if select is None else _select(session, select, shown, tell)
     ensure_application()
 
     from widgets.picture_painter import encode, font_family, measure
@@ -88,6 +99,7 @@ def render_file(
         title=job_title(session) if title is None else title,
         selection=selection,
         notes=book.notes,
+        marks=kept.marks.marks,
     )
     return write_picture(picture_scene(session, request, measure), output, encode, font_family())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from viewer.app.analyze import check_writable, open_job
+from viewer.app.analyze import check_writable, open_job, with_session
 from viewer.app.console import complain
 from viewer.app.options import JobOptions, RenderOptions
 
@@ -22,6 +22,8 @@ def render_command(paths: list[Path], options: JobOptions, wanted: RenderOptions
     check_size(*wanted.size, wanted.scale, picture_format(wanted.output))
     load_theme(wanted.theme)
     check_writable(wanted.output)
+    paths, options, found = with_session(paths, options)
+    title = found.path.stem if found is not None and wanted.title is None else wanted.title
     result = open_job(paths, options)
     if not result.session.inputs:
         return 2
@@ -39,8 +41,9 @@ def render_command(paths: list[Path], options: JobOptions, wanted: RenderOptions
             theme_name=wanted.theme,
             notes=wanted.notes,
             select=wanted.select,
-            title=wanted.title,
+            title=title,
             tell=complain,
+            saved=found.document.content if found is not None else None,
         )
     except ImportError as error:
         return _no_qt(error)
