@@ -161,6 +161,7 @@ ACTIONS: Final = (
         )
         for n in range(1, 10)
     ),
+    ActionSpec("palette", "&Help", "&Commands…", ("Ctrl+Shift+P",), "", "Everything that can be done, by typing"),
     ActionSpec("keys", "&Help", "&Keys", ("?", "F1"), "", "All keys and mouse gestures"),
     ActionSpec("log", "&Help", "Where the &Log Is"),
     ActionSpec("about", "&Help", "&About Rankscope"),

@@ -30,6 +30,7 @@ class Settings:
         recent: jobs opened lately, newest first; each is the list of paths as the user named them.
         last_folder: where the file dialog starts.
         picture: what was chosen in the export dialog last time.
+        recent_actions: ids of what was run from the command palette, newest first.
         geometry, layout: Qt's opaque bytes of the window and its docks (base64), "" for none.
     """
 
@@ -39,6 +40,7 @@ class Settings:
     geometry: str = ""
     layout: str = ""
     picture: dict[str, object] = field(default_factory=dict)
+    recent_actions: list[str] = field(default_factory=list)
 
     def remember(self, paths: list[str]) -> None:
         """Put a job at the head of the recent ones."""
@@ -122,6 +124,9 @@ def _checked(data: dict[str, Any]) -> Settings:
         settings.recent = [r for r in recent if isinstance(r, list) and r and all(isinstance(p, str) and p for p in r)][
             :MAX_RECENT
         ]
+    actions = data.get("recent_actions")
+    if isinstance(actions, list):
+        settings.recent_actions = [a for a in actions if isinstance(a, str)][:MAX_RECENT]
     if isinstance(data.get("picture"), dict):
         settings.picture = data["picture"]
     for name in ("last_folder", "geometry", "layout"):

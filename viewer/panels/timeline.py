@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QVBoxLayout, QWidget
 
-from viewer.base.frames import LaneFrame, Placement
+from viewer.base.frames import LaneFrame, LaneGroup, Placement
 from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
@@ -142,8 +142,6 @@ class TimelinePanel(QWidget):
         self.headers.row_extended.connect(self._pointer.picker.extend)
         self.headers.scrolled.connect(self.scroll_by)
         self.headers.width_dragged.connect(self._set_header_width)
-        self.minimap.moved.connect(self._centre_on)
-        self.minimap.resized.connect(self._show_shares)
         self.scrollbar.valueChanged.connect(self._scrolled)
 
     # what others may read and ask
@@ -171,6 +169,11 @@ class TimelinePanel(QWidget):
     def collapsed(self) -> frozenset[int]:
         """Ids of the folded groups."""
         return self._lanes.collapsed
+
+    @property
+    def groups(self) -> tuple[LaneGroup, ...]:
+        """All ranks with their lanes, hidden ones too."""
+        return self._lanes.groups
 
     @property
     def lods(self) -> LodStore:
@@ -252,6 +255,10 @@ class TimelinePanel(QWidget):
     def set_collapsed(self, groups: frozenset[int]) -> None:
         """Fold exactly these groups."""
         self._lanes.set_collapsed(groups)
+
+    def unfold(self, key: str) -> None:
+        """Show a lane although it is a rare thread."""
+        self._lanes.unfold(key)
 
     def toggle_group(self, group: int) -> None:
         """Fold or unfold one group."""
@@ -361,19 +368,6 @@ class TimelinePanel(QWidget):
             self._overview_key = key
             height = MINIMAP_HEIGHT - 8
             self.minimap.set_image(self._lanes.painter.overview(whole, key[0], height, key[1]), key[1])
-
-    def _centre_on(self, share: float) -> None:
-        window = self.window()
-        if window is not None and self.extent is not None:
-            whole = viewport.fitted(self.extent)
-            start = whole.start_ns + round(share * whole.length_ns) - window.length_ns // 2
-            self.set_window(viewport.shifted_inside(TimeRange(start, start + window.length_ns), whole))
-
-    def _show_shares(self, start: float, end: float) -> None:
-        if self.extent is not None:
-            whole = viewport.fitted(self.extent)
-            a, b = (whole.start_ns + round(s * whole.length_ns) for s in (start, end))
-            self.set_window(viewport.clamped(TimeRange(a, max(b, a + 1)), self.extent))
 
     def _update_scroll(self) -> None:
         self.scrollbar.setPageStep(max(self.canvas.height(), 1))

@@ -50,6 +50,8 @@ class TimelineNavigation(QObject):
         panel.canvas.rect_dragged.connect(self._zoom_to_rect)
         panel.canvas.pinched.connect(panel.zoom)
         panel.canvas.travelled.connect(self.travel)
+        panel.minimap.moved.connect(self._centre_on)
+        panel.minimap.resized.connect(self._show_shares)
         panel.minimap.zoomed.connect(self._zoom_at_share)
         panel.canvas.menu_requested.connect(self.menu_requested)
         self._known: frozenset[object] = frozenset()
@@ -110,6 +112,32 @@ class TimelineNavigation(QObject):
         window, extent = self._panel.window(), self._panel.extent
         if window is not None and extent is not None:
             self._panel.set_window(viewport.centred(at_ns, window.length_ns, extent))
+
+    def show_lane(self, key: str) -> None:
+        """Unfold a lane's group and scroll to the lane."""
+        group = next((g for g in self._panel.groups if any(lane.key == key for lane in g.lanes)), None)
+        if group is None:
+            return
+        if group.id in self._panel.collapsed:
+            self._panel.toggle_group(group.id)
+        self._panel.unfold(key)
+        row = self._panel.placement.find(key)
+        if row is not None:
+            self._panel.scrollbar.setValue(row.y - self._panel.canvas.height() // 3)
+
+    def _centre_on(self, share: float) -> None:
+        window, extent = self._panel.window(), self._panel.extent
+        if window is not None and extent is not None:
+            whole = viewport.fitted(extent)
+            start = whole.start_ns + round(share * whole.length_ns) - window.length_ns // 2
+            self._panel.set_window(viewport.shifted_inside(TimeRange(start, start + window.length_ns), whole))
+
+    def _show_shares(self, start: float, end: float) -> None:
+        extent = self._panel.extent
+        if extent is not None:
+            whole = viewport.fitted(extent)
+            a, b = (whole.start_ns + round(s * whole.length_ns) for s in (start, end))
+            self._panel.show_range(TimeRange(a, max(b, a + 1)))
 
     def _zoom_at_share(self, steps: float, share: float) -> None:
         """Zoom around an instant of the whole job; one out of sight comes to the middle first."""

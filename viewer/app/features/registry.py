@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from viewer.app.features.base import Feature
+from viewer.app.features.command_palette import CommandPalette
 from viewer.app.features.find import Find
 from viewer.app.features.marks import MarksFeature
 from viewer.app.features.navigation import Navigation
@@ -15,6 +16,7 @@ from viewer.app.features.session import SessionFeature
 FEATURES: Final[tuple[type[Feature], ...]] = (
     Navigation,
     Find,
+    CommandPalette,
     SelectionTable,
     PictureActions,
     SessionFeature,
