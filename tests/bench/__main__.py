@@ -1,4 +1,4 @@
-"""``python -m tests.bench ingest|frames|fuzz [--json FILE] [--scale S]``: figures with their limits.
+"""``python -m tests.bench ingest|frames|fuzz|kills [--json FILE] [--scale S]``: figures with their limits.
 
 The exit code is 1 where one fails.
 Runtime dependencies only. Timings are ratios of what the machine gives at the moment: the load is printed beside them.
@@ -26,7 +26,12 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
     if options.set == "fuzz":
         from tests.bench.fuzz import figures as fuzzing
 
+        options.count = options.count or 200_000
         return fuzzing(options)
+    if options.set == "kills":
+        from tests.bench.kills import figures as kills
+
+        return kills(folder, options.scale, options.count or 100)
     if options.set == "frames":
         from tests.bench.frames import figures as frames
 
@@ -40,10 +45,10 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
 def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("set", choices=["ingest", "frames", "fuzz"])
+    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills"])
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
-    parser.add_argument("--count", type=int, default=200_000, help="fuzz: inputs")
+    parser.add_argument("--count", type=int, help="fuzz: inputs (200,000); kills: imports (100)")
     parser.add_argument("--seed", type=int, default=1, help="fuzz: which inputs")
     parser.add_argument("--seconds", type=float, default=0, help="fuzz: stop after this time, 0 = at the count")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="fuzz: processes")

@@ -56,6 +56,9 @@ ACTIONS: Final = (
     ),
     ActionSpec("copy", "&File", "&Copy Picture", ("Ctrl+Shift+C",), "copy", "Copy the visible timeline", "job"),
     ActionSpec(
+        "save_pack", "&File", "Save Pac&k…", (), "", "Write the job into one file that opens without its sources", "job"
+    ),
+    ActionSpec(
         "close_job",
         "&File",
         "&Close Job",

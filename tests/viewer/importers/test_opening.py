@@ -391,3 +391,27 @@ def test_tables_that_do_not_fit_together_are_rebuilt(tmp_path: Path, table: str,
     again = open_one(tmp_path, path)
     assert [f.code for f in again.meta.findings] == ["cache-rebuilt"]
     assert sorted(again.slices.start_ns.tolist()) == list(range(0, 20_000, 1000))
+
+
+def test_noise_in_the_tables_is_noticed_and_rebuilt(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json.gz", [kernel(f"k{i}", i, 1, note=i) for i in range(200)], schemaVersion=1)
+    first = open_one(tmp_path, path)
+    durations = first.slices.dur_ns.tolist()
+    (place,) = [e.path for e in Cache(tmp_path / "cache").entries()]
+    del first
+    for name in ("slices.arrow", "strings.arrow", "args.bin", "args.index", "meta.json"):
+        data = bytearray((place / name).read_bytes())
+        data[len(data) // 2] ^= 4
+        (place / name).write_bytes(data)
+        again = open_one(tmp_path, path)
+        assert [f.code for f in again.meta.findings] == ["cache-rebuilt"], name
+        assert again.slices.dur_ns.tolist() == durations
+        assert again.args(3)["note"] == 3
+        del again
+
+
+def test_args_outlive_the_folder_that_another_process_evicts(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json.gz", [kernel("k", 1, 1, note="here")])
+    trace = open_one(tmp_path, path)
+    Cache(tmp_path / "cache").clear()
+    assert trace.args(0)["note"] == "here"

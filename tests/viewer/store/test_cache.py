@@ -173,3 +173,41 @@ def test_a_path_that_is_no_utf8_is_kept_as_it_is(tmp_path: Path) -> None:
     assert entry.source == str(path)
     (place / "meta.json").write_bytes((place / "meta.json").read_bytes()[:-9])
     assert cache.lookup(stamp_of(path)) is None
+
+
+def test_noise_in_any_file_is_noticed(tmp_path: Path, source: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    stamp = stamp_of(source)
+    place = fill(cache, source)
+    for name in ("table", "meta.json", "sums.json"):
+        whole = (place / name).read_bytes()
+        for damaged in (bytes([whole[0] ^ 1]) + whole[1:], whole[:-1], whole + b"x", b""):
+            (place / name).write_bytes(damaged)
+            assert cache.lookup(stamp) is None, name
+            assert cache.is_damaged(stamp)
+        (place / name).write_bytes(whole)
+        assert cache.lookup(stamp) == place
+    (place / "table").unlink()
+    assert cache.lookup(stamp) is None
+    cache.drop_damaged(stamp)
+    assert not place.exists()
+
+
+def test_notes_are_kept_for_one_state_of_a_file_and_bounded(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("viewer.store.cache.MAX_NOTES", 2)
+    cache = Cache(tmp_path / "cache")
+    stamp = stamp_of(source)
+    assert cache.note(stamp) is None
+    cache.keep_note(stamp, b"members")
+    assert cache.note(stamp) == b"members"
+    for i in range(3):
+        os.utime(source, ns=(i, i))
+        cache.keep_note(stamp_of(source), b"%d" % i)
+    assert cache.note(stamp) is None
+    assert len(list((cache.folder / "notes").iterdir())) == 2
+    assert cache.entries() == []
+    cache.clear()
+    assert cache.note(stamp_of(source)) is None
+    Cache(source / "no folder").keep_note(stamp, b"")  # nowhere to write: no error

@@ -9,6 +9,7 @@ from viewer.app.features.command_palette import CommandPalette
 from viewer.app.features.find import Find
 from viewer.app.features.marks import MarksFeature
 from viewer.app.features.navigation import Navigation
+from viewer.app.features.pack import SavePack
 from viewer.app.features.pictures import PictureActions
 from viewer.app.features.selection import SelectionTable
 from viewer.app.features.session import SessionFeature
@@ -19,6 +20,7 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     CommandPalette,
     SelectionTable,
     PictureActions,
+    SavePack,
     SessionFeature,
     MarksFeature,
 )
