@@ -46,7 +46,7 @@ def survey() -> list[Entry]:
     """The entries of what is compiled: callees first, and first what the longest chain waits for."""
     groups = run_all()
     loops = kernels()
-    needs = {name: sorted(_callees(loops[name], loops) & groups.keys()) for name in groups}
+    needs = {name: sorted(callees(loops[name], loops) & groups.keys()) for name in groups}
     size = {name: len(list(dis.get_instructions(loops[name].py_func))) for name in groups}
     callers: dict[str, list[str]] = {name: [n for n in groups if name in needs[n]] for name in groups}
 
@@ -62,7 +62,7 @@ def stale() -> list[str]:
     table = {e.name: e for e in load_table()}
     groups = run_all()
     loops = kernels()
-    now = {n: _entry(n, groups[n], loops, sorted(_callees(loops[n], loops) & table.keys())) for n in groups}
+    now = {n: _entry(n, groups[n], loops, sorted(callees(loops[n], loops) & table.keys())) for n in groups}
     return sorted(name for name, entry in now.items() if table.get(name) != entry)
 
 
@@ -80,7 +80,7 @@ def _read() -> None:
         JobOpener([path], cache=Cache(Path(folder) / "cache"), workers=1).open()
 
 
-def _callees(loop: Any, loops: dict[str, Any]) -> set[str]:
+def callees(loop: Any, loops: dict[str, Any]) -> set[str]:
     """What a kernel calls; ``_name = apart(name)`` stands for ``name``."""
     names = {other: name for name, other in loops.items()}
     space = loop.py_func.__globals__

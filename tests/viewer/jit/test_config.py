@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import viewer.jit
+from viewer.app.kernel_table import callees, kernels
+from viewer.jit.config import allocating_kernel, kernel
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -34,3 +44,45 @@ def test_each_loop_is_compiled_for_one_kind_of_arguments_and_the_table_knows_it(
     command = [sys.executable, "-m", "viewer.app.kernel_table"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.stdout.splitlines() == ["several: ", "stale: "], done.stdout + done.stderr
+
+
+def counts_references(loop: Any) -> bool:
+    return bool(loop.targetoptions["_nrt"])
+
+
+def _scalars(values: Any, top: int) -> Any:
+    total = np.int64(0)
+    for k in range(min(len(values), top)):
+        total += abs(values[k])
+    return total
+
+
+def _makes(top: int) -> Any:
+    return np.zeros(top)
+
+
+def _copies(values: Any) -> Any:
+    return values.copy()
+
+
+def _encloses(values: Any) -> Any:
+    return [v for v in values]  # noqa: C416
+
+
+@pytest.mark.parametrize(
+    ("function", "counted"), [(_scalars, False), (_makes, True), (_copies, True), (_encloses, True)]
+)
+def test_a_kernel_counts_references_to_arrays_only_where_it_makes_some(function: Any, counted: bool) -> None:
+    assert counts_references(kernel(function)) is counted
+    assert counts_references(allocating_kernel(function))
+
+
+def test_a_kernel_that_does_not_count_calls_none_that_does() -> None:
+    """It would never free what it gets from there."""
+    for module in pkgutil.iter_modules(viewer.jit.__path__):
+        importlib.import_module(f"viewer.jit.{module.name}")
+    loops = kernels()
+    assert any(counts_references(loop) for loop in loops.values())
+    for name, loop in loops.items():
+        if not counts_references(loop):
+            assert not [c for c in callees(loop, loops) if counts_references(loops[c])], name
