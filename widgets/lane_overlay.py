@@ -11,6 +11,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaint
 
 from viewer.base.ids import Paint
 from viewer.base.theme import Theme
+from widgets.lane_steps import Band, MeasureMark, color, paint_bands, paint_measure
 from widgets.name_wrap import wrap_name
 
 NOTE_WIDTH: Final = 240
@@ -67,20 +68,19 @@ class Overlay:
     gap: QRectF | None = None
     gap_text: str = ""
     range: tuple[float, float, str] | None = None
+    range_rows: list[tuple[float, float]] | None = None
+    """(y, height) of the rows that the range is about; None for all."""
     arrows: list[tuple[QPointF, QPointF]] = field(default_factory=list)
     notes: list[NotePin] = field(default_factory=list)
     marks: list[MarkBand] = field(default_factory=list)
     cursor_x: float | None = None
     tip: Tip | None = None
+    bands: list[Band] = field(default_factory=list)
+    measures: list[MeasureMark] = field(default_factory=list)
+    snap: QPointF | None = None
+    """The edge that the pointer would take."""
     zoom: QRectF | None = None
     """The rectangle that is being dragged to zoom to."""
-
-
-def color(theme: Theme, token: str, alpha: int = 255) -> QColor:
-    """A theme colour with an alpha."""
-    c = QColor(theme[token])
-    c.setAlpha(alpha)
-    return c
 
 
 def note_rect(note: NotePin, font: QFont, area: QRectF) -> QRectF:
@@ -100,8 +100,10 @@ def paint_overlay(
     """Paint everything, from the broad to the small."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setFont(font)
+    if overlay.bands:
+        paint_bands(painter, overlay.bands, theme, area)
     if overlay.range is not None:
-        _paint_range(painter, overlay.range, theme, area)
+        _paint_range(painter, overlay.range, overlay.range_rows, theme, area)
     for band in overlay.marks:
         _paint_band(painter, band, theme)
     if overlay.gap is not None:
@@ -116,6 +118,14 @@ def paint_overlay(
         _paint_selected(painter, overlay.selected, theme)
     for note in overlay.notes:
         _paint_note(painter, note, theme, font, area, active=note.id == active_note)
+    for measure in overlay.measures:
+        paint_measure(painter, measure, theme, area)
+    if overlay.snap is not None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(color(theme, "base"), 4))
+        painter.drawEllipse(overlay.snap, 5, 5)
+        painter.setPen(QPen(color(theme, "accent"), 2))
+        painter.drawEllipse(overlay.snap, 5, 5)
     if overlay.zoom is not None:
         painter.setPen(QPen(color(theme, "accent"), 1, Qt.PenStyle.DashLine))
         painter.setBrush(color(theme, "accent", 40))
@@ -141,11 +151,21 @@ def pill(painter: QPainter, text: str, centre: float, top: float, theme: Theme, 
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
-def _paint_range(painter: QPainter, span: tuple[float, float, str], theme: Theme, area: QRectF) -> None:
+def _paint_range(
+    painter: QPainter,
+    span: tuple[float, float, str],
+    rows: list[tuple[float, float]] | None,
+    theme: Theme,
+    area: QRectF,
+) -> None:
     x0, x1, text = span
     if x1 < area.left() or x0 > area.right():
         return
-    painter.fillRect(QRectF(x0, area.top(), max(x1 - x0, 1), area.height()), color(theme, "accent", 34))
+    painter.fillRect(
+        QRectF(x0, area.top(), max(x1 - x0, 1), area.height()), color(theme, "accent", 34 if rows is None else 10)
+    )
+    for y, height in rows or ():
+        painter.fillRect(QRectF(x0, y, max(x1 - x0, 1), height), color(theme, "accent", 34))
     painter.setPen(QPen(color(theme, "accent", 220), 1))
     for x in (x0, x1):
         edge = math.floor(x) + 0.5

@@ -100,12 +100,23 @@ class LanesCanvas(PaintedWidget):
         self._turned = 0.0  # part of a px that the wheel turned and nothing moved yet
         self._note_grip = QPointF()
         self._note_offset: QPointF | None = None
+        self._idle_cursor = Qt.CursorShape.ArrowCursor
         self.set_theme(theme)
 
     def set_source(self, source: Source, stamp: Stamp | None = None) -> None:
         """Where frames come from (called in every paint), and what blends names into them."""
         self._source, self._stamp = source, stamp
         self.update()
+
+    @property
+    def pressed(self) -> QPointF | None:
+        """Where the button went down for what goes on now."""
+        return self._press
+
+    def set_idle_cursor(self, shape: Qt.CursorShape) -> None:
+        """The pointer's shape while nothing is dragged."""
+        self._idle_cursor = shape
+        self.setCursor(shape)
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours and lay out names anew."""
@@ -270,7 +281,7 @@ class LanesCanvas(PaintedWidget):
             self.rect_dragged.emit(self._rect_to(at), False)
         if self._doing in ("", "range"):
             over_note = self._doing == "" and self._note_at(at) is not None
-            self.setCursor(Qt.CursorShape.OpenHandCursor if over_note else Qt.CursorShape.ArrowCursor)
+            self.setCursor(Qt.CursorShape.OpenHandCursor if over_note else self._idle_cursor)
             self.pointed.emit(None if over_note else at)
         self._last = at
 

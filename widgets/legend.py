@@ -41,6 +41,11 @@ class Legend(PaintedWidget):
         self.setAccessibleDescription(", ".join(PAINT_NAMES[p] for p in self._paints))
         self.update()
 
+    @property
+    def hint(self) -> str:
+        """The text at the right."""
+        return self._hint
+
     def set_hint(self, hint: str) -> None:
         """A muted text at the right, shown while there is room."""
         self._hint = hint

@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QMouseEvent, QPaint
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
 from viewer.base.theme import Theme
-from widgets.lane_overlay import color
+from widgets.lane_steps import color
 from widgets.painted import PaintedWidget
 from widgets.theming import safe_tip
 

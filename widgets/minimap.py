@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPen, QWheelEve
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
-from widgets.lane_overlay import color
+from widgets.lane_steps import color
 from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 40

@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QStaticT
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
-from widgets.lane_overlay import color, pill, pill_box
+from widgets.lane_overlay import pill, pill_box
+from widgets.lane_steps import color
 from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 26

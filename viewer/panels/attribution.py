@@ -5,14 +5,15 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
-from viewer.base.frames import PanelFrame
-from viewer.base.selection import TimeRange
+from viewer.base.frames import Jump, PanelFrame
+from viewer.base.selection import GapRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.panels.section_view import SectionView
 from viewer.store.session import Session
+from viewer.views.shifted import Shifts, gap_moved, shifted_session
 from widgets.theming import set_tip
 
 HINT = "Open a trace: this panel says how much of the time was compute, exposed communication, exposed memory and idle."
@@ -27,7 +28,7 @@ class AttributionPanel(QWidget):
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._asked: tuple[int | None, TimeRange | None, int] | None = None
+        self._asked: tuple[int | None, TimeRange | None, int, Shifts] | None = None
         self.view = SectionView(context.theme, self)
         self.setAccessibleName("Attribution")
         self.scope = QComboBox(self.view)
@@ -42,7 +43,7 @@ class AttributionPanel(QWidget):
         self._timer.setSingleShot(True)
         self._timer.setInterval(SETTLE_MS)
         self._timer.timeout.connect(self._refresh)
-        self.view.jump_requested.connect(context.jump)
+        self.view.jump_requested.connect(self._jump)
         self.scope.currentIndexChanged.connect(self._refresh)
         context.selection_changed.connect(self._refresh)
         context.session_changed.connect(self._reset)
@@ -70,7 +71,8 @@ class AttributionPanel(QWidget):
             self.view.set_message(HINT)
             return
         chosen = self._context.window if self.scope.currentIndex() == 1 else selection.range
-        asked = (selection.group, chosen, self.scope.currentIndex())
+        shifts = self._context.shifts if self.scope.currentIndex() == 1 else {}
+        asked = (selection.group, chosen, self.scope.currentIndex(), shifts)
         if asked == self._asked:
             return
         self._asked = asked
@@ -80,7 +82,7 @@ class AttributionPanel(QWidget):
             self.view.set_stale()
         self._context.work.submit(
             "attribution",
-            lambda cancel: self._compute(session, asked[0], chosen, cancel),
+            lambda cancel: self._compute(shifted_session(session, shifts), asked[0], chosen, cancel),
             self.view.set_frame,
             self._failed,
         )
@@ -91,6 +93,11 @@ class AttributionPanel(QWidget):
         from viewer.views.attribution import attribution  # compiled loops load off the GUI thread
 
         return attribution(session, group, chosen)
+
+    def _jump(self, target: Jump) -> None:
+        if isinstance(target, GapRef) and self._asked is not None:
+            target = gap_moved(target, self._context.session, self._asked[3], -1)
+        self._context.jump(target)
 
     def _failed(self, error: Exception) -> None:
         self._asked = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
@@ -15,6 +16,10 @@ from viewer.store.session import Session
 
 class JobContext(QObject):
     """Shared state of one window. Panels read it, ask it to change, and listen.
+
+    Attributes:
+        shifts: per rank group the ns by which the timeline shows it later than it was; mostly empty. Only ``window`` is
+            in shown time; selections are in the job's own.
 
     Signals:
         session_changed(Session): one more file opened, or another job.
@@ -37,6 +42,7 @@ class JobContext(QObject):
         self._session = Session()
         self._selection = EMPTY
         self._window: TimeRange | None = None
+        self.shifts: Mapping[int, int] = {}
 
     @property
     def session(self) -> Session:
@@ -69,6 +75,7 @@ class JobContext(QObject):
             selection: what is selected in the new session, where more files of a job gave its inputs other indexes.
         """
         before = self._selection
+        self.shifts = {}
         self._session = session
         if selection is not None:
             self._selection = selection

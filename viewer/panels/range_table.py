@@ -160,7 +160,7 @@ class RangePanel(QWidget):
             return
         selection, window = self._chosen(), self._window
         self.what.setEnabled(not selection.lanes)
-        scope = scope_of(session, selection, window, self.what.currentData())
+        scope = scope_of(session, selection, window, self.what.currentData(), self._context.shifts)
         asked = (id(session), scope, self.by.currentData())
         if asked == self._asked:
             return

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QVBoxLayout, QWidget
 
 from viewer.base.frames import LaneFrame, LaneGroup, Placement
 from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
-from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
 from viewer.panels.find_panel import FindPanel
 from viewer.panels.timeline_kept import TimelineKept
 from viewer.panels.timeline_lanes import TimelineLanes
+from viewer.panels.timeline_measure import TimelineMeasure
 from viewer.panels.timeline_navigation import NOTCH_ZOOM, TimelineNavigation
-from viewer.panels.timeline_overlay import View, build_overlay, describe, selected_range
+from viewer.panels.timeline_overlay import View, build_overlay, extent_text, selected_range, tip_of
 from viewer.panels.timeline_pointer import TimelinePointer
+from viewer.panels.timeline_steps import TimelineSteps
 from viewer.panels.timeline_walk import TimelineWalk
 from viewer.store.session import Session
 from viewer.views import viewport
@@ -27,7 +29,7 @@ from viewer.views.lane_lod import LodStore
 from viewer.views.lanes import stamp_names
 from viewer.views.ticks import Axis, exact, ticks
 from widgets.lane_headers import LaneHeaders
-from widgets.lane_overlay import Overlay, Tip
+from widgets.lane_overlay import Overlay
 from widgets.lanes_canvas import LanesCanvas
 from widgets.legend import Legend
 from widgets.minimap import HEIGHT as MINIMAP_HEIGHT
@@ -66,7 +68,11 @@ class TimelinePanel(QWidget):
         self._overview_key: tuple[Any, ...] | None = None
         self.kept = TimelineKept(self, context, self._lanes)
         self._build(context.theme)
+        self.decorators: list[Callable[[View, Overlay], None]] = []
         self._pointer = TimelinePointer(self, context, self._lanes)
+        self.steps = TimelineSteps(self, context, self._lanes)
+        self.bars.addWidget(self.steps.banner)
+        self.measure = TimelineMeasure(self, context, self._lanes)
         self.navigation = TimelineNavigation(self, context)
         self.walk = TimelineWalk(self, context)
         self.finder = FindPanel(self, context, self._lanes)
@@ -119,7 +125,7 @@ class TimelinePanel(QWidget):
         context.selection_changed.connect(self._selection_changed)
         context.theme_changed.connect(self.set_theme)
         self._lanes.placed.connect(self._placed)
-        self._lanes.changed.connect(self._refresh)
+        self._lanes.changed.connect(self.refresh)
         self._lanes.marked.connect(self._marked)
         context.reveal_requested.connect(self.reveal)
         canvas.set_source(self._source, stamp_names)
@@ -216,14 +222,16 @@ class TimelinePanel(QWidget):
             self._show_group(target.group)
             return
         if isinstance(target, TimeRange):
-            self.set_window(viewport.focused(target, self.extent))
+            chosen = self._lanes.shown(Selection(range=target, group=self._context.selection.group)).range
+            self.set_window(viewport.focused(chosen or target, self.extent))
             return
         item = self._lanes.session.inputs[target.input]
         if isinstance(target, SliceRef):
             time, lane = time_of(item, target.index), item.trace.lane_of(target.index).id
             depth = int(item.trace.rows.depth[item.trace.row_of(target.index)])
         else:
-            time, lane, depth = target.range, target.lane, 0
+            shown = self._lanes.shown(Selection(gap=target)).gap or target
+            time, lane, depth = shown.range, target.lane, 0
         group = self._lanes.session.group_of(target.input).id
         if group in self.collapsed:
             self.toggle_group(group)
@@ -242,7 +250,7 @@ class TimelinePanel(QWidget):
 
     def focus_selection(self) -> None:
         """Zoom to what is selected; when it is in focus already, or nothing is selected, show everything."""
-        target = selected_range(self._lanes.session, self._context.selection)
+        target = selected_range(self._lanes.session, self._lanes.shown(self._context.selection))
         if target is None or self.extent is None:
             self.fit()
             return
@@ -284,14 +292,14 @@ class TimelinePanel(QWidget):
         self._pointer.forget()
         same_job = self._lanes.set_session(session, self._context.selection)
         self._following = self._following or not same_job
-        self.extent_label.setText(_extent_text(session, self.extent))
+        self.extent_label.setText(extent_text(session, self.extent))
         window = self._context.window
         if self.extent is not None:
             if self._following or window is None:
                 self.fit()
             else:
                 self.set_window(viewport.clamped(window, self.extent))
-        self._refresh()
+        self.refresh()
         self.kept.update_minimap()
 
     def _placed(self) -> None:
@@ -312,7 +320,7 @@ class TimelinePanel(QWidget):
         self._update_axis()
         self.canvas.update()
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Something other than the window changed: draw anew."""
         self._frame = None
         self._overview_key = None
@@ -420,20 +428,20 @@ class TimelinePanel(QWidget):
             axis = ticks(window, self.origin_ns, width)
             grid = [t.x for t in axis.ticks if t.major]
             self._frame = (key, self._lanes.painter.frame(window, width, top, height, dpr, grid=grid))
-        selection = self._context.selection
+        selection = self._lanes.shown(self._context.selection)
         if self._pointer.dragging is not None:
             selection = Selection(range=self._pointer.dragging)
         view = View(self._lanes.painter, window, width, top, height)
-        overlay = build_overlay(view, selection, self._lanes.arrows, self.kept.notes)
+        overlay = build_overlay(view, selection, self._lanes.arrows, self._lanes.shown_notes(self.kept.notes))
         overlay.marks = self.kept.bands(view)
+        for decorate in self.decorators:
+            decorate(view, overlay)
         overlay.zoom = self.navigation.zooming
         if self._pointer.cursor is not None:
             overlay.cursor_x = self._pointer.cursor.x()
-            title, lines, paint = describe(self._lanes.session, self._pointer.hit, self.origin_ns)
-            if title and self._pointer.dragging is None:
-                box = self._pointer.hit.box if self._pointer.hit is not None else None
-                avoid = QRectF(box.x, box.y - top, box.width, box.height) if box is not None else None
-                overlay.tip = Tip(self._pointer.cursor.x(), self._pointer.cursor.y(), title, lines, paint, avoid)
+            if self._pointer.dragging is None:
+                session, hit, step = self._lanes.session, self._pointer.hit, self._pointer.step
+                overlay.tip = tip_of(session, hit, self.origin_ns, step, self._pointer.cursor, top)
         return self._frame[1], overlay
 
     # keys
@@ -446,13 +454,5 @@ class TimelinePanel(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         """A move to a screen of another scale changes the images."""
         if event.type() == QEvent.Type.DevicePixelRatioChange and hasattr(self, "canvas"):
-            self._refresh()
+            self.refresh()
         super().changeEvent(event)
-
-
-def _extent_text(session: Session, extent: TimeRange | None) -> str:
-    if extent is None:
-        return ""
-    ranks = len(session.groups)
-    what = "rank" if all(g.rank is not None for g in session.groups) else "file"
-    return f"{ranks} {what}{'' if ranks == 1 else 's'} · {format_duration(extent.length_ns, 1)}"

@@ -98,7 +98,7 @@ class TimelineKept(QObject):
         if window is None:
             return
         selection = self._context.selection
-        target = selected_range(self._lanes.session, selection)
+        target = selected_range(self._context.session, selection)
         at = self._instant(window)
         if target is not None and (at is None or target.start_ns <= at < max(target.end_ns, target.start_ns + 1)):
             self.mark_requested.emit(target.start_ns, target.end_ns, self._selected_lane(selection))
@@ -125,11 +125,11 @@ class TimelineKept(QObject):
         elif selection.slice is not None:
             self._request_at_slice(selection.slice)
         else:
-            target = selected_range(self._lanes.session, selection) or window
+            target = selected_range(self._context.session, selection) or window
             self.note_requested.emit(target.start_ns + target.length_ns // 2, self._selected_lane(selection), None, 0)
 
     def _request_at_slice(self, ref: SliceRef) -> None:
-        session = self._lanes.session
+        session = self._context.session
         item = session.inputs[ref.input]
         time = time_of(item, ref.index)
         anchor = anchor_of(session, self._lanes.groups, ref)
@@ -138,8 +138,13 @@ class TimelineKept(QObject):
         self.note_requested.emit(time.start_ns + time.length_ns // 2, lane, anchor, depth)
 
     def _instant(self, window: TimeRange) -> int | None:
+        """What the pointer points at, in the job's own time also where its rank is shown later."""
         cursor = self._panel.pointer.cursor
-        return None if cursor is None else time_at(window, self._panel.canvas.width(), cursor.x())
+        if cursor is None:
+            return None
+        row = self._lanes.placement.at(cursor.y() + self._panel.scroll_top)
+        late = self._context.shifts.get(row.group.id, 0) if row is not None else 0
+        return time_at(window, self._panel.canvas.width(), cursor.x()) - late
 
     def _selected_lane(self, selection: Selection) -> str:
         if selection.slice is not None:

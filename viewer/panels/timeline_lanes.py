@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.base.frames import Arrow, LaneGroup, Placement
+from viewer.base.frames import Arrow, LaneGroup, Note, Placement
 from viewer.base.ids import Paint
 from viewer.base.selection import EMPTY, Selection
 from viewer.base.theme import Theme
@@ -18,6 +18,7 @@ from viewer.views.lane_hit import same_name
 from viewer.views.lane_lod import Built, LodStore, build
 from viewer.views.lane_rare import more_key
 from viewer.views.lanes import LanePainter, build_tree, place, shrinks, warm_up
+from viewer.views.shifted import Shifts, shifted_session, shown_notes, shown_selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class TimelineLanes(QObject):
         self._found: dict[int, Any] | None = None
         self.ready = False
         self.session = Session()
+        self._job = self.session
+        self.shifts: Shifts = {}
         self.groups: tuple[LaneGroup, ...] = ()
         self.placement = Placement((), 0)
         self.painter = LanePainter(self.session, self.placement, theme, self._lods)
@@ -99,7 +102,8 @@ class TimelineLanes(QObject):
             self._collapsed.clear()
             self._tall.clear()
             self._unfolded.clear()
-        self.session = session
+        self.session = self._job = session
+        self.shifts = {}
         self.groups = build_tree(session)
         self._place()
         for trace in self._lods.missing(session):
@@ -117,6 +121,20 @@ class TimelineLanes(QObject):
             self._collapsed, self._tall = set(wanted.collapsed), set(wanted.tall)
             self._unfolded = set(wanted.unfolded)
             self._place()
+
+    def set_shifts(self, shifts: Shifts) -> None:
+        """Move ranks in time for display: ``session`` is the job with other clocks from now on."""
+        self.shifts = dict(shifts)
+        self.session = shifted_session(self._job, shifts)
+        self._place()
+
+    def shown(self, selection: Selection) -> Selection:
+        """A selection of the job in the time that the lanes show."""
+        return shown_selection(selection, self._job, self.shifts)
+
+    def shown_notes(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+        """Notes in the time that the lanes show."""
+        return shown_notes(notes, self.groups, self.shifts)
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""

@@ -16,8 +16,9 @@ from viewer.store.session import Session
 from viewer.views.lane_hit import time_of, x_of
 from viewer.views.lane_tree import LANE_PAD
 from viewer.views.lanes import LanePainter
+from viewer.views.step_bands import StepBand
 from viewer.views.ticks import exact
-from widgets.lane_overlay import NotePin, Overlay
+from widgets.lane_overlay import NotePin, Overlay, Tip
 
 _FAR_PX: Final = 30_000.0
 """Overlay coordinates are cut here: Qt's painter wants no astronomical ones."""
@@ -54,6 +55,13 @@ def build_overlay(view: View, selection: Selection, arrows: Sequence[Arrow], not
     if selection.range is not None:
         span = selection.range
         out.range = (view.x(span.start_ns), view.x(span.end_ns), format_duration(span.length_ns))
+        if selection.lanes or selection.group is not None:
+            out.range_rows = [
+                (row.y - view.top, row.height)
+                for row in painter.placement.rows
+                if (row.lane is not None and row.lane.key in selection.lanes)
+                or (not selection.lanes and row.group.id == selection.group)
+            ]
     if selection.slice is not None and selection.slice.input < len(painter.session.inputs):
         box = painter.box_of(selection.slice, view.window, view.width)
         if box is not None:
@@ -92,7 +100,9 @@ def _pin(view: View, note: Note) -> NotePin | None:
     return NotePin(note.id, x, y, note.text, note.dx, note.dy)
 
 
-def describe(session: Session, hit: Hit | None, origin_ns: int) -> tuple[str, tuple[str, ...], Paint | None]:
+def describe(
+    session: Session, hit: Hit | None, origin_ns: int, step: StepBand | None = None
+) -> tuple[str, tuple[str, ...], Paint | None]:
     """Title and lines of the tooltip of what is under the cursor; an empty title for nothing."""
     if hit is None:
         return "", (), None
@@ -114,4 +124,27 @@ def describe(session: Session, hit: Hit | None, origin_ns: int) -> tuple[str, tu
             (f"starts at {exact(gap.start_ns - origin_ns)}", where),
             None,
         )
+    if step is not None:
+        return f"{hit.row.group.title}, {step.title}", step.lines(), None
     return "", (), None
+
+
+def tip_of(
+    session: Session, hit: Hit | None, origin_ns: int, step: StepBand | None, cursor: QPointF, top: int
+) -> Tip | None:
+    """The tooltip beside the cursor; None where there is nothing to tell."""
+    title, lines, paint = describe(session, hit, origin_ns, step)
+    if not title:
+        return None
+    box = hit.box if hit is not None else None
+    avoid = QRectF(box.x, box.y - top, box.width, box.height) if box is not None else None
+    return Tip(cursor.x(), cursor.y(), title, lines, paint, avoid)
+
+
+def extent_text(session: Session, extent: TimeRange | None) -> str:
+    """How many ranks, and how long the job is."""
+    if extent is None:
+        return ""
+    ranks = len(session.groups)
+    what = "rank" if all(g.rank is not None for g in session.groups) else "file"
+    return f"{ranks} {what}{'' if ranks == 1 else 's'} · {format_duration(extent.length_ns, 1)}"

@@ -17,6 +17,8 @@ from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_overlay import describe, selected_range
 from viewer.views import viewport
 from viewer.views.lane_hit import time_at
+from viewer.views.shifted import gap_moved, moved
+from viewer.views.step_bands import StepBand
 
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
@@ -42,12 +44,13 @@ class TimelinePointer(QObject):
         self.cursor: QPointF | None = None
         self._on_screen: QPointF | None = None
         self.hit: Hit | None = None
+        self.step: StepBand | None = None
         self.dragging: TimeRange | None = None
         self.picker = LanePicker(context, lambda: lanes.placement)
 
     def forget(self) -> None:
         """What was under the pointer is there no more."""
-        self.hit = None
+        self.hit = self.step = None
 
     def hit_at(self, at: QPointF) -> Hit | None:
         """What lies under a point of the canvas."""
@@ -73,7 +76,8 @@ class TimelinePointer(QObject):
     def update_hit(self) -> None:
         """Look again at what is under the pointer: the lanes moved below it."""
         self.hit = self.hit_at(self.cursor) if self.cursor is not None and self.dragging is None else None
-        title, lines, _ = describe(self._lanes.session, self.hit, self._panel.origin_ns)
+        self.step = self._step_at(self.cursor, self.hit) if self.cursor is not None and self.hit is not None else None
+        title, lines, _ = describe(self._lanes.session, self.hit, self._panel.origin_ns, self.step)
         self.hovered.emit("  ·  ".join((title, *lines)) if title else "")
 
     def click(self, at: QPointF) -> None:
@@ -91,9 +95,20 @@ class TimelinePointer(QObject):
         elif hit.slice is not None:
             self._context.select(replace(now, slice=hit.slice, group=group))
         elif hit.gap is not None:
-            self._context.select(replace(now, gap=hit.gap, group=group))
+            gap = gap_moved(hit.gap, self._context.session, self._lanes.shifts, -1)
+            self._context.select(replace(now, gap=gap, group=group))
+        elif (step := self._step_at(at, hit)) is not None:
+            self._panel.steps.select(step)
         else:
             self._context.select(Selection(group=group))
+
+    def _step_at(self, at: QPointF, hit: Hit) -> StepBand | None:
+        """The step whose strip is there."""
+        window = self._panel.window()
+        if window is None:
+            return None
+        time = time_at(window, self._panel.canvas.width(), at.x())
+        return self._panel.steps.at(hit.row, at.y() + self._panel.scroll_top, time)
 
     def double_click(self, at: QPointF) -> None:
         """Zoom to a slice or gap; fold or unfold at a group's header."""
@@ -102,7 +117,7 @@ class TimelinePointer(QObject):
             return
         if hit.slice is not None or hit.gap is not None:
             self.click(at)
-            target = selected_range(self._lanes.session, self._context.selection)
+            target = selected_range(self._lanes.session, self._lanes.shown(self._context.selection))
             if target is not None:
                 self._panel.set_window(viewport.focused(target, self._panel.extent))
         elif hit.row.lane is None:
@@ -113,16 +128,31 @@ class TimelinePointer(QObject):
         window = self._panel.window()
         if window is None:
             return
-        width = self._panel.canvas.width()
-        a = time_at(window, width, min(max(x0, 0.0), width))
-        b = time_at(window, width, min(max(x1, 0.0), width))
+        press, measure = self._panel.canvas.pressed, self._panel.measure
+        if measure.drag(press, self.cursor, done):
+            return
+        y0 = press.y() if press is not None else -1.0
+        y1 = self.cursor.y() if self.cursor is not None else y0
+        if press is not None and press.x() > x0:
+            y0, y1 = y1, y0
+        a, b = measure.snapped(QPointF(x0, y0)), measure.snapped(QPointF(x1, y1))
         span = TimeRange(a, max(b, a + 1))
         if done:
             self.dragging = None
-            self._context.select(replace(self._context.selection, slice=None, gap=None, range=span))
+            self._select_range(span)
         else:
             self.dragging = span
         self.moved.emit()
+
+    def _select_range(self, span: TimeRange) -> None:
+        """Select a range. While ranks are shifted it is one of the rank that it was dragged over."""
+        now = replace(self._context.selection, slice=None, gap=None, range=span)
+        if self._lanes.shifts:
+            row = self._lanes.placement.at(self.cursor.y() + self._panel.scroll_top) if self.cursor else None
+            group = row.group.id if row is not None else now.group
+            by = self._lanes.shifts.get(group, 0) if group is not None else 0
+            now = replace(now, range=moved(span, -by), group=group)
+        self._context.select(now)
 
     def select_group(self, group: int) -> None:
         """Select a group, or no group when it was selected; a range stays."""
@@ -158,6 +188,8 @@ class TimelinePointer(QObject):
     def _escape(self) -> None:
         """Give up what is being dragged, else select nothing."""
         dragged = self._panel.canvas.cancel_drag()
+        if self._panel.measure.escape():
+            return
         if self.dragging is not None:
             self.dragging = None
             self.moved.emit()

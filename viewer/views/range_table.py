@@ -24,6 +24,7 @@ from viewer.store.session import Session
 from viewer.store.trace import Lane
 from viewer.views.figures import lane_name, plural, shown, since_origin
 from viewer.views.lane_tree import build_tree
+from viewer.views.shifted import Shifts
 
 GPU, CPU, ALL = "gpu", "cpu", "all"
 """Which lanes count: GPU work; threads and what else is of the host; all, annotations on the GPU's track included."""
@@ -45,7 +46,9 @@ class Scope:
         return bool(self.parts)
 
 
-def scope_of(session: Session, selection: Selection, window: TimeRange | None, what: str) -> Scope:
+def scope_of(
+    session: Session, selection: Selection, window: TimeRange | None, what: str, shifts: Shifts | None = None
+) -> Scope:
     """The selected lanes (else the selected rank, else all) over the selected range, else what is in sight.
 
     Args:
@@ -53,15 +56,16 @@ def scope_of(session: Session, selection: Selection, window: TimeRange | None, w
         selection: what is selected.
         window: the visible window.
         what: GPU, CPU or ALL; chosen lanes count whatever they are.
+        shifts: by how much ranks are shown later than they were; ``window`` is in shown time.
     """
     parts, where = _parts(session, selection, what)
     chosen = selection.range if selection.range is not None else window
     windows = {}
     if chosen is not None:
-        windows = {
-            i: (session.inputs[i].clock.to_raw(chosen.start_ns), session.inputs[i].clock.to_raw(chosen.end_ns))
-            for i in parts
-        }
+        seen_late = shifts if shifts and selection.range is None else {}
+        for i in parts:
+            raw = session.inputs[i].clock.to_raw(chosen.start_ns) - seen_late.get(session.group_of(i).id, 0)
+            windows[i] = (raw, raw + chosen.length_ns)
     when = "whole job"
     if chosen is not None:
         name = "Range" if selection.range is not None else "Visible window"

@@ -8,11 +8,13 @@ from viewer.app.features.base import Feature
 from viewer.app.features.command_palette import CommandPalette
 from viewer.app.features.find import Find
 from viewer.app.features.marks import MarksFeature
+from viewer.app.features.measure import Measuring
 from viewer.app.features.navigation import Navigation
 from viewer.app.features.pack import SavePack
 from viewer.app.features.pictures import PictureActions
 from viewer.app.features.selection import SelectionTable
 from viewer.app.features.session import SessionFeature
+from viewer.app.features.steps import Steps
 
 FEATURES: Final[tuple[type[Feature], ...]] = (
     Navigation,
@@ -23,4 +25,6 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     SavePack,
     SessionFeature,
     MarksFeature,
+    Steps,
+    Measuring,
 )

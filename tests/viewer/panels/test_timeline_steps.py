@@ -1,0 +1,155 @@
+"""Steps on the timeline: bands, going from one to the next, one step of every rank at one start."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from tests.viewer.panels.test_timeline import Desk, desk  # noqa: F401  (a fixture)
+from tests.viewer.views.test_step_bands import job
+from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
+from viewer.panels.timeline_overlay import View, build_overlay
+from widgets.lane_overlay import Overlay
+
+
+@pytest.fixture
+def steps_desk(desk: Desk) -> Desk:  # noqa: F811
+    desk.open(job())
+    desk.qtbot.waitUntil(lambda: bool(desk.panel.steps.bands))
+    return desk
+
+
+def overlay(desk: Desk) -> Overlay:  # noqa: F811
+    shown = desk.panel._source(desk.canvas.width(), desk.canvas.height(), 1.0)
+    assert shown is not None
+    return shown[1]
+
+
+def x_of(desk: Desk, shown_ns: int) -> float:  # noqa: F811
+    window = desk.window
+    return (shown_ns - window.start_ns) * desk.canvas.width() / window.length_ns
+
+
+def header_y(desk: Desk, group: int) -> int:  # noqa: F811
+    row = next(r for r in desk.panel.placement.rows if r.lane is None and r.group.id == group)
+    return row.y + row.height // 2 - desk.panel.scroll_top
+
+
+def span(desk: Desk, group: int, index: int) -> TimeRange:  # noqa: F811
+    return next(b.span for b in desk.panel.steps.bands[group] if b.index == index)
+
+
+def test_every_rank_shows_its_steps_by_name(steps_desk: Desk) -> None:
+    heads = [b for b in overlay(steps_desk).bands if b.header]
+    assert [b.label for b in heads] == [f"step {k}" for k in (0, 1, 2, 3, 0, 1, 2, 3, 2, 3, 4, 5)]
+    first = heads[4]
+    assert (first.x0, first.x1) == pytest.approx((x_of(steps_desk, 550), x_of(steps_desk, 1_250)))
+    assert [b.odd for b in heads[:4]] == [False, True, False, True]
+    row = next(r for r in steps_desk.panel.placement.rows if r.lane is not None and r.lane.label == "stream 7")
+    lanes = [b for b in overlay(steps_desk).bands if b.y == row.y - steps_desk.panel.scroll_top]
+    assert [(b.x0, b.x1) for b in lanes] == [(b.x0, b.x1) for b in heads[:4]]
+
+
+def test_steps_too_narrow_to_tell_apart_are_not_drawn(steps_desk: Desk) -> None:
+    painter = steps_desk.panel._lanes.painter
+    view = View(painter, steps_desk.window, 30, 0, 500)
+    made = build_overlay(view, Selection(), [], ())
+    steps_desk.panel.steps.decorate(view, made)
+    assert made.bands == []
+
+
+def test_a_click_on_a_strip_selects_the_step_on_its_rank(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    desk.click(QPoint(round(x_of(desk, 1_600)), header_y(desk, 1)))
+    assert desk.context.selection == Selection(range=TimeRange(1_550, 2_450), group=1)
+    assert [b.label for b in overlay(desk).bands if b.selected and b.label] == ["step 1"]
+    desk.move(QPoint(round(x_of(desk, 1_700)), header_y(desk, 1)))
+    tip = overlay(desk).tip
+    assert tip is not None
+    assert tip.title == "rank 1, step 1"
+    assert "GPU 900 ns" in tip.lines[0]
+
+
+def test_going_from_step_to_step_stays_on_the_rank_and_keeps_it_in_sight(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    desk.context.select(Selection(group=2))
+    steps = desk.panel.steps
+    seen = []
+    for forward in (True, True, True, True, True, False):
+        steps.go(forward)
+        chosen = steps.selected
+        assert chosen is not None
+        assert desk.context.selection.group == 2
+        assert desk.window.start_ns <= chosen.span.start_ns
+        assert chosen.span.end_ns <= desk.window.end_ns
+        seen.append(chosen.index)
+    assert seen == [2, 3, 4, 5, 5, 4]
+    desk.panel.focus_selection()
+    steps.go(False)
+    assert desk.window.length_ns < 2 * span(desk, 2, 3).length_ns
+
+
+def test_a_step_of_every_rank_starts_at_one_x_and_back(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    before = desk.context.session
+    desk.context.select(Selection(range=span(desk, 1, 2), group=1))
+    steps = desk.panel.steps
+    steps.toggle_stack()
+    starts = {round(b.x0, 6) for b in overlay(desk).bands if b.label == "step 2"}
+    assert starts == {round(x_of(desk, span(desk, 1, 2).start_ns), 6)}
+    assert desk.panel.origin_ns == span(desk, 1, 2).start_ns
+    assert steps.banner.isVisible()
+    assert desk.context.session is before  # figures know nothing of it
+    drawn = overlay(desk).range
+    assert drawn is not None
+    assert drawn[0] == pytest.approx(x_of(desk, desk.panel.origin_ns))
+    # What is hit, and a gap that is selected, are the job's own.
+    kernel_x = round(x_of(desk, span(desk, 1, 2).start_ns + 300))
+    row = next(r for r in desk.panel.placement.rows if r.lane and r.lane.label == "stream 7" and r.group.id == 2)
+    desk.click(QPoint(kernel_x, row.y + row.height // 2 - desk.panel.scroll_top))
+    ref = desk.context.selection.slice
+    assert isinstance(ref, SliceRef)
+    assert ref.input == 2
+    assert int(before.inputs[2].trace.slices.start_ns[ref.index]) == span(desk, 2, 2).start_ns
+    gap_x = round(x_of(desk, span(desk, 1, 2).start_ns + 800))
+    desk.click(QPoint(gap_x, row.y + row.height // 2 - desk.panel.scroll_top))
+    gap = desk.context.selection.gap
+    assert isinstance(gap, GapRef)
+    assert gap.range.start_ns == span(desk, 2, 2).end_ns
+    desk.qtbot.mouseClick(steps.banner.back, Qt.MouseButton.LeftButton)
+    assert not steps.banner.isVisible()
+    assert desk.context.shifts == {}
+    assert desk.panel.origin_ns == before.origin_ns()
+    assert len({round(b.x0) for b in overlay(desk).bands if b.label == "step 2"}) > 1
+
+
+def test_a_range_dragged_over_a_shifted_rank_is_one_of_that_rank(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    desk.context.select(Selection(range=span(desk, 0, 2), group=0))
+    desk.panel.steps.toggle_stack()
+    row = next(r for r in desk.panel.placement.rows if r.lane and r.lane.label == "stream 7" and r.group.id == 1)
+    y = row.y + row.height // 2 - desk.panel.scroll_top
+    start = span(desk, 0, 2).start_ns
+    desk.drag(QPoint(round(x_of(desk, start)) + 1, y), QPoint(round(x_of(desk, start + 700)) + 1, y))
+    assert desk.context.selection.group == 1
+    assert desk.context.selection.range == span(desk, 1, 2)  # its borders snapped to the kernel
+
+
+def test_ranks_without_the_step_stay_and_the_banner_counts_them(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    desk.context.select(Selection(range=span(desk, 0, 0), group=0))
+    desk.panel.steps.toggle_stack()
+    assert "1 of 3 ranks" in desk.panel.steps.banner.text.text()
+    assert desk.context.shifts == {0: 0, 1: -350}
+    desk.panel.steps.toggle_stack()
+    assert desk.context.shifts == {}
+
+
+def test_another_job_is_not_shifted(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    desk.panel.steps.toggle_stack()
+    assert desk.context.shifts
+    desk.open(job())
+    assert desk.context.shifts == {}
+    assert not desk.panel.steps.banner.isVisible()
+    assert desk.panel.origin_ns == desk.context.session.origin_ns()
