@@ -169,7 +169,7 @@ class _Guarded(TextWindow):
 
 class _Memory:
     def __init__(self, text: bytes) -> None:
-        self._text, self.position, self.damage = text, 0, ""
+        self._text, self.position, self.damage, self.behind = text, 0, "", False
 
     def read_into(self, room: memoryview) -> int:
         part = self._text[self.position : self.position + len(room)]

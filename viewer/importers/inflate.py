@@ -10,7 +10,7 @@ import bz2
 import contextlib
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -56,21 +56,22 @@ class Codec:
     name: str
     sure: int
     starts: Callable[[bytes], bool]
-    pieces: Callable[[ByteSource], Iterator[bytes]]
+    pieces: Callable[[ByteSource], Generator[bytes, None, bool]]
+    """Returns whether bytes that are nothing compressed follow the last member."""
 
 
-def inflate(file: ByteSource) -> Iterator[bytes]:
+def inflate(file: ByteSource) -> Generator[bytes, None, bool]:
     """Inflate gzip members one after another, at most PIECE bytes at a time.
 
     Everything that can be decoded is yielded. Raises EOFError when the file ends inside a member, ValueError when it
-    is damaged; bytes behind the last member that are no gzip are left alone.
+    is damaged; bytes behind the last member that are no gzip are left alone: it then returns True.
     """
     member = isal_zlib.decompressobj(wbits=31)
     fresh = True
     while block := file.read(PIECE // 4):
         while block:
             if fresh and not block.startswith(GZIP[: len(block)]):
-                return
+                return True
             fresh = False
             try:
                 rest = block
@@ -93,17 +94,18 @@ def inflate(file: ByteSource) -> Iterator[bytes]:
             if piece := member.flush():
                 yield piece
         raise EOFError("the compressed data is cut off")
+    return False
 
 
 def _frames(make: Callable[[], Any], starts: Callable[[bytes], bool], errors: Any) -> Any:
     """The same for decoders with ``decompress(data, max_length)``, ``eof``, ``needs_input`` and ``unused_data``."""
 
-    def pieces(file: ByteSource) -> Iterator[bytes]:
+    def pieces(file: ByteSource) -> Generator[bytes, None, bool]:
         decoder, fresh = make(), True
         while block := file.read(PIECE // 4):
             while True:
                 if fresh and not starts(block):
-                    return
+                    return True
                 fresh = False
                 try:
                     piece = decoder.decompress(block, PIECE)
@@ -121,6 +123,7 @@ def _frames(make: Callable[[], Any], starts: Callable[[bytes], bool], errors: An
                     break
         if not fresh:
             raise EOFError("the compressed data is cut off")
+        return False
 
     return pieces
 

@@ -63,6 +63,8 @@ def read_json(job: ImportJob, chunk: int = CHUNK, look: Look | None = None) -> J
         if stream.damage:
             scanned.complete = False
             scanned.stopped = stream.damage
+        if stream.behind:
+            scanned.notes["bytes-behind-compressed"] = (1, -1)
     finally:
         stream.close()
     refuse_if_no_trace(job.path, scanned)
@@ -171,6 +173,7 @@ _NOTES: Final[dict[str, tuple[str, str]]] = {
     "trailing-bytes": ("warning", "something follows the end of the trace: left unread"),
     "stray-bytes": ("warning", "bytes between events that are no JSON: skipped"),
     "counter-unreadable": ("warning", "counter events whose values cannot be read"),
+    "bytes-behind-compressed": ("warning", "bytes behind the compressed data that are nothing compressed: left unread"),
     "no-duration": ("warning", "complete events (ph X) without a duration: kept as marks, in no figure"),
 }
 _REJECTED: Final = {
@@ -210,7 +213,7 @@ def _reading_findings(scanned: Scanned) -> list[Finding]:
     for name, (severity, text) in _NOTES.items():
         if name in scanned.notes:
             count, first = scanned.notes[name]
-            findings.append(Finding(name, severity, count, text, f"byte {first}"))  # type: ignore[arg-type]
+            findings.append(Finding(name, severity, count, text, f"byte {first}" if first >= 0 else ""))  # type: ignore[arg-type]
     return findings
 
 

@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -25,6 +25,10 @@ class TextStream(Protocol):
     @property
     def damage(self) -> str:
         """One clause without a full stop."""
+
+    @property
+    def behind(self) -> bool:
+        """Once it has ended: whether bytes that are nothing compressed follow the last compressed member."""
 
     @property
     def position(self) -> int:
@@ -139,6 +143,7 @@ class PlainStream:
     def __init__(self, file: FileBytes) -> None:
         self._file = file
         self.damage = ""
+        self.behind = False
 
     @property
     def position(self) -> int:
@@ -177,10 +182,11 @@ class _Pieces:
         return count
 
 
-def as_pieces(file: ByteSource) -> Iterator[bytes]:
+def as_pieces(file: ByteSource) -> Generator[bytes, None, bool]:
     """All bytes, at most PIECE at a time."""
     while piece := file.read(PIECE):
         yield piece
+    return False
 
 
 class AheadStream(_Pieces):
@@ -189,13 +195,17 @@ class AheadStream(_Pieces):
     def __init__(self, file: ByteSource, codec: Codec | None, ahead: int = 4) -> None:
         super().__init__()
         self._file = file
-        self._decoded = bounded((codec.pieces if codec else as_pieces)(file), file)
+        self._decoded = bounded(self._to_the_end((codec.pieces if codec else as_pieces)(file)), file)
         self._pieces: queue.Queue[bytes] = queue.Queue(ahead)
         self._stop = threading.Event()
         self._ended = False
         self.damage = ""
+        self.behind = False
         self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
         self._thread.start()
+
+    def _to_the_end(self, pieces: Generator[bytes, None, bool]) -> Iterator[bytes]:
+        self.behind = yield from pieces
 
     @property
     def position(self) -> int:
@@ -251,6 +261,11 @@ class RecodedStream(_Pieces):
     def damage(self) -> str:
         """As the inner stream says."""
         return self._inner.damage
+
+    @property
+    def behind(self) -> bool:
+        """As the inner stream says."""
+        return self._inner.behind
 
     @property
     def position(self) -> int:

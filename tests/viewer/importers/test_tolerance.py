@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +131,16 @@ def test_nesting_of_ten_thousand_is_bounded_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     path.write_text('[{"frame":{"name":"x"},"metrics":{},"children":' + deep + "}]")
     assert "nested too deeply" in problem(tmp_path, path).sentence()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize(("behind", "noted"), [(b"", False), (b"\0" * 600, False), (b"garbage", True)])
+def test_bytes_behind_the_compressed_data_are_told(
+    tmp_path: Path, pack: Callable[[bytes], bytes], behind: bytes, noted: bool
+) -> None:
+    text = json.dumps([kernel("a"), kernel("b", 5)]).encode()
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(pack(text[:50]) + pack(text[50:]) + behind)
+    trace = open_one(tmp_path, path)
+    assert (trace.meta.ledger.kept, trace.meta.complete) == (2, True)
+    assert ("bytes-behind-compressed" in codes(trace)) is noted

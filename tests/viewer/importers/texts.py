@@ -25,6 +25,7 @@ class BytesStream:
         self._text, self._piece = text, piece
         self.position = 0
         self.damage = ""
+        self.behind = False
 
     def read_into(self, room: memoryview) -> int:
         part = self._text[self.position : self.position + min(self._piece, len(room))]
