@@ -11,7 +11,12 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 if TYPE_CHECKING:
     from viewer.base.selection import Selection
 
-PANELS: Final = (("attribution", "Attribution"), ("breakdown", "Breakdown"), ("files", "Import"))
+PANELS: Final = (
+    ("attribution", "Attribution"),
+    ("breakdown", "Breakdown"),
+    ("files", "Import"),
+    ("kept", "Notes and Marks"),
+)
 BELOW: Final = (("range", "Selection"),)
 """Panels below the lanes: wide tables, hidden until something asks for them."""
 HEIGHT_BELOW: Final = 230
@@ -93,11 +98,24 @@ class Docks:
         self._in_job = True
         if not self._layout or not self._window.restoreState(QByteArray(self._layout), LAYOUT_VERSION):
             self.reset()
+        else:
+            self._place_new()
         attribution = self._docks["attribution"]
         if attribution.isVisibleTo(self._window) and self._docks["breakdown"] in self._window.tabifiedDockWidgets(
             attribution
         ):
             attribution.raise_()  # nothing is selected yet: the panel that says something goes first
+
+    def _place_new(self) -> None:
+        """A layout that was kept before a panel existed does not name it: it goes to the tabs at the right."""
+        for name, _ in PANELS:
+            if name.encode("utf-16-be") not in self._layout:
+                dock, beside = self._docks[name], self._docks["files"]
+                self._window.addDockWidget(_area(name), dock)
+                if not beside.isFloating() and beside.isVisibleTo(self._window):
+                    self._window.tabifyDockWidget(beside, dock)
+                    beside.raise_()
+                dock.show()
 
     def leave_job(self) -> None:
         """Hide the panels; the start page has the window to itself."""
@@ -108,7 +126,7 @@ class Docks:
 
     def reset(self) -> None:
         """The first arrangement: tabs in a low window, Attribution above Breakdown in a high one."""
-        attribution, breakdown, files = (self._docks[name] for name, _ in PANELS)
+        attribution, breakdown, *others = (self._docks[name] for name, _ in PANELS)
         for name, dock in self._docks.items():
             dock.setFloating(False)
             self._window.addDockWidget(_area(name), dock)
@@ -117,7 +135,8 @@ class Docks:
             self._window.splitDockWidget(attribution, breakdown, Qt.Orientation.Vertical)
         else:
             self._window.tabifyDockWidget(attribution, breakdown)
-        self._window.tabifyDockWidget(breakdown, files)
+        for dock in others:
+            self._window.tabifyDockWidget(breakdown, dock)
         self._window.resizeDocks([attribution], [WIDTH], Qt.Orientation.Horizontal)
         attribution.raise_()
         if self._window.height() >= STACK_FROM_HEIGHT:

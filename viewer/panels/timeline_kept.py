@@ -153,6 +153,23 @@ class TimelineKept(QObject):
         gap = selection.gap
         return self._lanes.lane_key(gap.input, gap.lane) if gap is not None else ""
 
+    def show_instant(self, time_ns: int, lane: str) -> None:
+        """Bring an instant into the middle of the window, and a lane into sight."""
+        window = self._panel.window()
+        if window is None:
+            return
+        self._lanes.unfold(lane)
+        start = time_ns - window.length_ns // 2
+        if not window.contains(time_ns):
+            self._panel.show_range(TimeRange(start, start + window.length_ns))
+        group = next((g.id for g in self._lanes.groups if any(x.key == lane for x in g.lanes)), None)
+        if group in self._panel.collapsed:
+            self._panel.toggle_group(group)
+        row = self._lanes.placement.find(lane) if lane else None
+        top, room = self._panel.scroll_top, self._panel.canvas.height()
+        if row is not None and not top <= row.y <= top + room - row.height:
+            self._panel.scrollbar.setValue(row.y + row.height // 2 - room // 2)
+
     # what shows
 
     def bands(self, view: View) -> list[MarkBand]:

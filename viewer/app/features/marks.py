@@ -17,11 +17,15 @@ from viewer.base.kept import MARK_COLORS, Bookmark
 
 if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
+    from viewer.panels.kept_panel import KeptPanel
     from viewer.store.session import Session
+    from viewer.views.kept_list import KeptRow
 
 
 class MarksFeature(Feature):
     """Binds the window's keeper of notes, marks and bookmarks to the timeline and the menus."""
+
+    panel: KeptPanel | None = None
 
     def handlers(self) -> dict[str, Callable[[], None]]:
         """What runs for which action."""
@@ -47,6 +51,60 @@ class MarksFeature(Feature):
         keeper.notes.changed.connect(kept.set_notes)
         keeper.marks.changed.connect(kept.set_marks)
         workspace.context.session_changed.connect(self._find_again)
+        self._attach_panel(workspace)
+
+    def _attach_panel(self, workspace: Workspace) -> None:
+        from viewer.panels.kept_panel import KeptPanel
+
+        panel = self.panel = KeptPanel(workspace.context, self.window)
+        self.window.docks.fill({"kept": panel})
+        panel.chosen.connect(self.go_to)
+        panel.edited.connect(self._edit)
+        panel.removed.connect(self._remove)
+        panel.menu_wanted.connect(self._add_colors)
+        workspace.context.session_changed.connect(self._list)
+        self.window.kept.changed.connect(self._list)
+
+    def _list(self, _: object = None) -> None:
+        workspace, kept = self.window.workspace, self.window.kept
+        if workspace is not None and self.panel is not None:
+            from viewer.views.kept_list import kept_rows
+
+            origin = workspace.timeline.origin_ns
+            self.panel.set_rows(kept_rows(kept.notes.book, kept.marks.book, kept.bookmarks.book, origin))
+
+    def go_to(self, row: KeptRow) -> None:
+        """Bring an entry of the list into view."""
+        workspace = self.window.workspace
+        if workspace is None:
+            return
+        if row.kind == "bookmark":
+            self.recall(row.id)
+        elif row.end_ns > row.start_ns:
+            self.zoom_to(row.id)
+        else:
+            workspace.timeline.kept.show_instant(row.start_ns, row.where)
+
+    def _edit(self, kind: str, number: int, text: str) -> None:
+        kept = self.window.kept
+        if kind == "note":
+            kept.notes.edit(number, text)
+        elif kind == "mark":
+            kept.marks.edit(number, text)
+        else:
+            kept.bookmarks.edit(number, text)
+
+    def _remove(self, rows: list[KeptRow]) -> None:
+        kept = self.window.kept
+        self.window.undo.stack.beginMacro("Remove from the list")
+        for row in rows:
+            removers = {"note": kept.notes.remove, "mark": kept.marks.remove, "bookmark": kept.bookmarks.remove}
+            removers[row.kind](row.id)
+        self.window.undo.stack.endMacro()
+
+    def _add_colors(self, row: KeptRow, menu: QMenu) -> None:
+        if row.kind == "mark":
+            self._colors(row.id, menu)
 
     def job_shown(self, paths: list[Path]) -> None:
         """Show what is kept of the job."""
@@ -75,22 +133,25 @@ class MarksFeature(Feature):
 
     def _menu(self, mark_id: int, at: QPoint) -> None:
         """Name, colour, zoom to and remove a mark."""
-        keeper, theme = self.window.kept.marks, self.window.theme
+        keeper = self.window.kept.marks
         mark = keeper.book.get(mark_id)
         menu = QMenu(self.window)
         menu.addAction("Name…", partial(self.ask_label, mark_id))
-        colors = menu.addMenu("Colour")
-        for name in MARK_COLORS:
-            action = colors.addAction(swatch(theme[f"mark_{name}"]), name.capitalize())
-            action.setCheckable(True)
-            action.setChecked(name == mark.color)
-            action.triggered.connect(lambda _=False, c=name: keeper.recolor(mark_id, c))
+        self._colors(mark_id, menu)
         if mark.is_range:
             menu.addAction("Zoom to It", partial(self.zoom_to, mark_id))
         menu.addSeparator()
         menu.addAction("Remove", partial(keeper.remove, mark_id))
         menu.popup(at)
         menu.aboutToHide.connect(menu.deleteLater)
+
+    def _colors(self, mark_id: int, menu: QMenu) -> None:
+        keeper, colors = self.window.kept.marks, menu.addMenu("Colour")
+        for name in MARK_COLORS:
+            action = colors.addAction(swatch(self.window.theme[f"mark_{name}"]), name.capitalize())
+            action.setCheckable(True)
+            action.setChecked(name == keeper.book.get(mark_id).color)
+            action.triggered.connect(lambda _=False, c=name: keeper.recolor(mark_id, c))
 
     def zoom_to(self, mark_id: int) -> None:
         """Show the time of a mark."""
