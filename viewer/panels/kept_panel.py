@@ -175,10 +175,10 @@ class KeptPanel(QWidget):
 
     def set_rows(self, rows: list[KeptRow]) -> None:
         """Show these entries."""
-        widen = len(rows) > 0 and not self.table.kept.rows
+        other = len(rows) != len(self.table.kept.rows)
         self.table.kept.set_rows(rows)
         self._stack.setCurrentIndex(1 if rows else 0)
-        if widen:
+        if other:
             self.table.resizeColumnsToContents()
 
     def set_theme(self, theme: Theme) -> None:

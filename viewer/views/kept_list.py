@@ -46,7 +46,7 @@ def kept_rows(
     """The list; times count from the job's origin."""
     from viewer.views.marks import color_token
 
-    out = [_row("note", n.id, n.time_ns, n.time_ns, n.lane, n.text, "note_text", origin_ns) for n in notes]
+    out = [_row("note", n.id, n.time_ns, n.time_ns, n.lane, n.text, "warning", origin_ns) for n in notes]
     out += [_row("mark", m.id, m.start_ns, m.end_ns, m.lane, m.text, color_token(m.color), origin_ns) for m in marks]
     out += [_row("bookmark", b.slot, b.start_ns, b.end_ns, "", b.text, "", origin_ns) for b in bookmarks]
     return sorted(out, key=lambda r: (r.start_ns, r.kind, r.id))

@@ -17,6 +17,7 @@ from viewer.app import dialogs
 from viewer.app.features.base import Feature
 from viewer.app.message_bar import Message
 from viewer.app.opened_job import OpenedJob
+from viewer.app.session_opening import SessionOpener
 from viewer.base.errors import RankscopeError
 from viewer.base.session_file import SUFFIX, SavedSource
 from viewer.base.work import CancelToken
@@ -55,6 +56,9 @@ class SessionFeature(Feature):
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self.work = WorkRunner(self)
+        self.opener = SessionOpener(window, self.work)
+        self.opener.found.connect(self._open)
+        self.opener.found_more.connect(self._add_found)
         self._file: Path | None = None
         self._stamp: tuple[int, int] | None = None
         self._document: Document | None = None
@@ -274,7 +278,7 @@ class SessionFeature(Feature):
             self._offer_one(left)
             return
         said = left.document.content.saved_as
-        self._look_at(left.path, Path(said) if said else None, left)
+        self.opener.look_at(left.path, Path(said) if said else None, left)
 
     def _drop(self, left: LeftBehind) -> None:
         if left in self._offers:
@@ -289,84 +293,26 @@ class SessionFeature(Feature):
         if not sessions:
             return False
         if self.window.may_leave():
-            self._look_at(sessions[0].absolute(), sessions[0].absolute(), None, [p for p in paths if p not in sessions])
+            path = sessions[0].absolute()
+            self.opener.look_at(path, path, None, [p for p in paths if p not in sessions])
             for further in sessions[1:]:
                 self.window.new_window.emit([further])
         return True
 
-    def _look_at(self, path: Path, file: Path | None, left: LeftBehind | None, more: list[Path] | None = None) -> None:
-        """Read a session and look for its traces, then open them."""
-
-        def look(_: CancelToken) -> SessionInput:
-            from viewer.app.session_input import read_input, with_sources
-
-            return read_input(path) if left is None else with_sources(path, left.document)
-
-        self.work.submit("session", look, lambda found: self._open(found, file, left, more or []), self._failed)
-
-    def _failed(self, error: Exception) -> None:
-        if not isinstance(error, RankscopeError):
-            log.error("opening a session failed", exc_info=error)
-        self.window.say("error", str(error))
-
     def _open(self, found: SessionInput, file: Path | None, left: LeftBehind | None, more: list[Path]) -> None:
         paths = tuple(dict.fromkeys((*found.paths, *more)))
-        if not paths:
-            text = found.missing_text() or f"{found.path.name}: lists no trace. Open traces instead."
-            self._say_missing(text, found, partial(self._retry, found, file, left, more))
-            return
         job = OpenedJob(paths, found.options(self.window.options), file)
         self._coming = _Coming(job, found, file, left)
         self.window.load(job)
-        if found.missing_text():
-            self._say_missing(found.missing_text(), found, partial(self._add_found, found))
-        if found.changed_text():
-            self.window.say("warning", found.changed_text())
 
-    def _say_missing(self, text: str, found: SessionInput, then: Callable[[dict[str, Path]], None]) -> None:
-        locate = (("Locate…", partial(self._locate, found, then)),) if found.sources.missing else ()
-        self.window.messages.show_message(Message("error" if not found.paths else "warning", text, locate))
-
-    def _locate(self, found: SessionInput, then: Callable[[dict[str, Path]], None]) -> None:
-        folder = dialogs.ask_search_folder(self.window, str(found.path.parent))
-        if folder is None:
-            self._say_missing(found.missing_text(), found, then)
-            return
-
-        def look(cancel: CancelToken) -> dict[str, Path]:
-            from viewer.store.session_sources import search
-
-            return search(folder, [s for s, _ in found.sources.missing], cancel)
-
-        def done(where: dict[str, Path]) -> None:
-            if where:
-                then(where)
-            else:
-                self.window.say("warning", f"None of the missing traces is below {folder}.")
-                self._say_missing(found.missing_text(), found, then)
-
-        self.work.submit("locate", look, done, self._failed)
-
-    def _retry(
-        self, found: SessionInput, file: Path | None, left: LeftBehind | None, more: list[Path], where: dict[str, Path]
-    ) -> None:
-        from viewer.app.session_input import with_sources
-
-        self._open(with_sources(found.path, found.document, where), file, left, more)
-
-    def _add_found(self, found: SessionInput, where: dict[str, Path]) -> None:
+    def _add_found(self, again: SessionInput) -> None:
         """Traces that were found go beside those that are open."""
-        from viewer.app.session_input import with_sources
-
-        again = with_sources(found.path, found.document, where)
         job = self._coming.job if self._coming is not None and not self._coming.shown else self.window.job
         self._listed = again.listed
         grown = replace(job.with_more(again.paths), options=again.options(self.window.options))
         if self._coming is not None:
             self._coming.job, self._coming.found = grown, again
         self.window.load(grown)
-        if again.missing_text():
-            self._say_missing(again.missing_text(), again, partial(self._add_found, again))
 
     # showing
 
