@@ -113,7 +113,7 @@ class Build:
     def stop(self, seconds: float = 0.0) -> None:
         """Kill the helpers, and wait so long for their threads."""
         with self._change:
-            self._stopped = True
+            self._stopped = bool(self._open)  # what is complete may still say so
             self._left.clear()
             for process in self._processes:
                 process.kill()

@@ -56,6 +56,14 @@ def test_every_kernel_goes_to_one_helper_after_its_callees(tmp_path: Path) -> No
     assert not made.failed
 
 
+def test_a_build_that_is_stopped_when_all_is_there_still_says_that_it_is_complete(tmp_path: Path) -> None:
+    finished = threading.Event()
+    made = build(tmp_path / "log", done=finished.set)
+    assert made.wait("figures", PATIENCE)
+    made.stop(PATIENCE)
+    assert finished.is_set()
+
+
 def test_what_reads_a_file_is_compiled_first(tmp_path: Path) -> None:
     made = build(tmp_path / "log", helpers=1)
     assert made.wait("figures", PATIENCE)
