@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
     from viewer.app.session_input import SessionInput
     from viewer.app.unsaved import LeftBehind
-    from viewer.app.workspace import Workspace
     from viewer.base.session_file import SessionFile
 
 log = logging.getLogger(__name__)
 
+LOOK_BEHIND_MS: Final = 100
 AUTOSAVE_MS: Final = 1500
 """A moment after a change it is kept over a crash."""
 
@@ -76,6 +76,8 @@ class SessionFeature(Feature):
         self._timer.setSingleShot(True)
         self._timer.setInterval(AUTOSAVE_MS)
         self._timer.timeout.connect(self.autosave)
+        # After the first frame, and before the engine is there, which may take long after an installation.
+        QTimer.singleShot(LOOK_BEHIND_MS, self, self.look_behind)
         window.kept.changed.connect(self._changed)
         window.undo.changed.connect(self._changed)
         window.controller.ended.connect(self._ended, Qt.ConnectionType.QueuedConnection)
@@ -83,10 +85,6 @@ class SessionFeature(Feature):
     def handlers(self) -> dict[str, Callable[[], None]]:
         """What runs for which action."""
         return {"save": lambda: void(self.save()), "save_as": lambda: void(self.save_as())}
-
-    def attach(self, _: Workspace) -> None:
-        """The panels are there: look for what an earlier start left behind."""
-        self.look_behind()
 
     # what is not saved
 
