@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -113,6 +114,7 @@ class MainWindow(QMainWindow):
         self.actions_ = Actions(self, self._handlers(), theme)
         self.menus = Menus(self, self.actions_, self.undo.stack, self.docks, self.settings)
         self.menus.recent_chosen.connect(self.open_recent)
+        self.menus.clear_chosen.connect(self.clear_recent)
         self.actions_[f"theme_{appearance.choice}"].setChecked(True)
         self.status = Status(self.statusBar())
         self._connect()
@@ -120,7 +122,7 @@ class MainWindow(QMainWindow):
         self._update_actions()
         self._place_window()
         self.docks.adopt(unpack_bytes(self.settings.layout))
-        self.start_page.set_recent(self.settings.recent)
+        self._show_recent()
 
     # -- building ------------------------------------------------------------------------------------------------------
 
@@ -168,6 +170,7 @@ class MainWindow(QMainWindow):
         self.start_page.open_folder.connect(self.actions_["open_folder"].trigger)
         self.start_page.open_demo.connect(self.open_demo)
         self.start_page.open_recent.connect(self.open_recent)
+        self.start_page.clear_recent.connect(self.clear_recent)
         self.progress.cancel_all.connect(self.cancel_opening)
         self.progress.cancel_file.connect(self.controller.cancel_file)
         self.controller.opening.connect(self._opening)
@@ -246,7 +249,7 @@ class MainWindow(QMainWindow):
         found = [Path(p) for p in paths]
         if not any(os.path.exists(p) for p in found):
             self.settings.forget(paths)
-            self.start_page.set_recent(self.settings.recent)
+            self._show_recent()
             self.say("error", f"{paths[0]}: is not there any more. It was taken off the recent jobs.")
             return
         self.open_paths(found)
@@ -334,9 +337,19 @@ class MainWindow(QMainWindow):
 
     def remember(self, paths: Sequence[Path]) -> None:
         """Put a job at the head of the recent ones."""
-        self.settings.remember([str(p.absolute()) for p in paths])
-        self.start_page.set_recent(self.settings.recent)
+        ranks = len(self.workspace.session.groups) if self.workspace is not None else 0
+        self.settings.remember([str(p.absolute()) for p in paths], ranks, int(time.time()))
+        self._show_recent()
         self._save_settings()
+
+    def clear_recent(self) -> None:
+        """Forget all recent jobs."""
+        self.settings.forget_all()
+        self._show_recent()
+        self._save_settings()
+
+    def _show_recent(self) -> None:
+        self.start_page.set_recent(self.settings.recent, self.settings.about)
 
     def _offer_apart(self, ending: Ending) -> None:
         jobs = [list(job) for job in ending.jobs]

@@ -21,9 +21,11 @@ class Menus(QObject):
 
     Signals:
         recent_chosen(list[str]): paths of a job.
+        clear_chosen(): the list of recent jobs is to be empty.
     """
 
     recent_chosen = Signal(object)
+    clear_chosen = Signal()
 
     def __init__(
         self, window: QMainWindow, actions: Actions, undo: QUndoStack, docks: Docks, settings: Settings
@@ -54,5 +56,8 @@ class Menus(QObject):
             action = self.recent.addAction(job_title(paths).replace("&", "&&"))
             action.setToolTip("\n".join(paths[:TIP_PATHS]))
             action.triggered.connect(lambda _=False, p=paths: self.recent_chosen.emit(p))
-        if not self._settings.recent:
+        if self._settings.recent:
+            self.recent.addSeparator()
+            self.recent.addAction("&Clear List").triggered.connect(self.clear_chosen)
+        else:
             self.recent.addAction("Nothing yet").setEnabled(False)

@@ -31,6 +31,7 @@ class Settings:
         last_folder: where the file dialog starts.
         picture: what was chosen in the export dialog last time.
         recent_actions: ids of what was run from the command palette, newest first.
+        about: (ranks, seconds since 1970 when it was opened) of recent jobs, by :func:`about_key`.
         geometry, layout: Qt's opaque bytes of the window and its docks (base64), "" for none.
     """
 
@@ -41,16 +42,36 @@ class Settings:
     layout: str = ""
     picture: dict[str, object] = field(default_factory=dict)
     recent_actions: list[str] = field(default_factory=list)
+    about: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def remember(self, paths: list[str]) -> None:
-        """Put a job at the head of the recent ones."""
+    def remember(self, paths: list[str], ranks: int = 0, when: int = 0) -> None:
+        """Put a job at the head of the recent ones.
+
+        Args:
+            paths: as named.
+            ranks: how many it has, 0 when that is not known.
+            when: seconds since 1970, 0 when that is not known.
+        """
         if not paths:
             return
         self.recent = [paths, *(r for r in self.recent if r != paths)][:MAX_RECENT]
+        self.about[about_key(paths)] = (ranks, when)
+        known = {about_key(r) for r in self.recent}
+        self.about = {key: fact for key, fact in self.about.items() if key in known}
+
+    def forget_all(self) -> None:
+        """Clear the list of recent jobs."""
+        self.recent = []
+        self.about = {}
 
     def forget(self, paths: list[str]) -> None:
         """Take a job off the recent ones (its files are gone)."""
         self.recent = [r for r in self.recent if r != paths]
+
+
+def about_key(paths: list[str]) -> str:
+    """What a recent job is known by."""
+    return "\n".join(paths)
 
 
 def pack_bytes(data: bytes) -> str:
@@ -127,6 +148,12 @@ def _checked(data: dict[str, Any]) -> Settings:
     actions = data.get("recent_actions")
     if isinstance(actions, list):
         settings.recent_actions = [a for a in actions if isinstance(a, str)][:MAX_RECENT]
+    about = data.get("about")
+    if isinstance(about, dict):
+        known = {about_key(r) for r in settings.recent}
+        for key, fact in about.items():
+            if key in known and isinstance(fact, list) and len(fact) == 2 and all(type(n) is int for n in fact):
+                settings.about[key] = (max(0, fact[0]), min(max(0, fact[1]), 2**32))
     if isinstance(data.get("picture"), dict):
         settings.picture = data["picture"]
     for name in ("last_folder", "geometry", "layout"):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from viewer.app.icons import application_icon, icon
+from viewer.app.settings import about_key
 from viewer.base.theme import Theme
 from widgets.theming import color, set_tip
 
@@ -45,18 +48,29 @@ class StartPage(QWidget):
     Signals:
         open_files(), open_folder(), open_demo(): a button was pressed.
         open_recent(list): paths of a recent job.
+        clear_recent(): the list is to be empty.
     """
 
     open_files = Signal()
     open_folder = Signal()
     open_demo = Signal()
     open_recent = Signal(object)
+    clear_recent = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._zone = _DropZone(theme)
         self._recent_title = QLabel("Recent")
+        self._clear = QToolButton()
+        self._clear.setText("Clear List")
+        self._clear.setAutoRaise(True)
+        self._clear.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._clear.setAccessibleName("Clear the list of recent jobs")
+        self._clear.clicked.connect(self.clear_recent)
+        recent_row = QHBoxLayout()
+        recent_row.addWidget(self._recent_title, 1)
+        recent_row.addWidget(self._clear)
         self._recent = QVBoxLayout()
         self._recent.setSpacing(0)
         self._demo = QPushButton("Open Demo Job")
@@ -74,7 +88,7 @@ class StartPage(QWidget):
         inner.setSpacing(14)
         inner.addWidget(self._zone)
         inner.addLayout(demo_row)
-        inner.addWidget(self._recent_title)
+        inner.addLayout(recent_row)
         inner.addLayout(self._recent)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
@@ -88,8 +102,14 @@ class StartPage(QWidget):
         self._zone.folder_button.clicked.connect(self.open_folder)
         self.set_theme(theme)
 
-    def set_recent(self, recent: list[list[str]]) -> None:
-        """Show the recent jobs, newest first."""
+    def set_recent(self, recent: list[list[str]], about: Mapping[str, tuple[int, int]] | None = None) -> None:
+        """Show the recent jobs, newest first; those that are not there any more in a muted colour.
+
+        Args:
+            recent: the paths of each.
+            about: (ranks, seconds since 1970 when it was opened) by :func:`viewer.app.settings.about_key`; 0 where
+                that is not known.
+        """
         while (item := self._recent.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
@@ -100,11 +120,26 @@ class StartPage(QWidget):
             button.setAutoRaise(True)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setIcon(icon("recent", self._theme["muted"]))
-            button.setText(f"{job_title(paths)}   {_place(paths)}".replace("&", "&&"))
-            set_tip(button, "\n".join(paths[:20]))
+            ranks, when = (about or {}).get(about_key(paths), (0, 0))
+            facts = [f"{ranks:,} ranks" if ranks > 1 else "", _when(when), _place(paths)]
+            button.setText("   ".join([job_title(paths), *(f for f in facts if f)]).replace("&", "&&"))
+            tip = "\n".join(paths[:20])
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            if not any(os.path.exists(p) for p in paths):
+                tip = f"Not there any more:\n{tip}"
+                button.setProperty("missing", True)
+            set_tip(button, tip)
+            self._mute(button)
             button.clicked.connect(lambda _=False, p=paths: self.open_recent.emit(p))
             self._recent.addWidget(button)
         self._recent_title.setVisible(bool(recent))
+        self._clear.setVisible(bool(recent))
+
+    def _mute(self, button: QToolButton) -> None:
+        palette = button.palette()
+        ink = color(self._theme, "muted" if button.property("missing") else "text")
+        palette.setColor(QPalette.ColorRole.ButtonText, ink)
+        button.setPalette(palette)
 
     def recent_buttons(self) -> list[QToolButton]:
         """The buttons of the recent jobs, in order."""
@@ -122,6 +157,15 @@ class StartPage(QWidget):
         self._recent_title.setPalette(muted)
         for button in self.recent_buttons():
             button.setIcon(icon("recent", theme["muted"]))
+            self._mute(button)
+
+
+def _when(seconds: int) -> str:
+    """When a job was opened: the time for today, else the day; "" when that is not known."""
+    if not seconds:
+        return ""
+    then, today = time.localtime(seconds), time.localtime()
+    return time.strftime("today %H:%M" if then[:3] == today[:3] else "%Y-%m-%d", then)
 
 
 def _place(paths: list[str]) -> str:
@@ -142,7 +186,7 @@ class _DropZone(QFrame):
         self.setMinimumHeight(230)
         picture = QLabel()
         picture.setPixmap(application_icon().pixmap(QSize(56, 56)))
-        self._title = QLabel("Drop traces or a folder here")
+        self._title = QLabel("Drop traces, a folder or a session here")
         self._title.setObjectName("dropTitle")
         font = self._title.font()
         font.setPointSizeF(font.pointSizeF() * 1.45)

@@ -178,13 +178,17 @@ def test_recent_jobs(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
     opened(qtbot, window, 2)
     assert SettingsFile().load().recent == [[str(job_folder)]]
     window.menus.fill_recent()
-    assert [a.text() for a in window.menus.recent.actions()] == ["a job é"]
+    assert [a.text() for a in window.menus.recent.actions()] == ["a job é", "", "&Clear List"]
     window.close_job()
     assert window.stack.currentWidget() is window.start_page
     assert not window.actions_["export"].isEnabled()
     (button,) = window.start_page.recent_buttons()
+    assert "a job é   2 ranks   today " in button.text()
     button.click()
     opened(qtbot, window, 2)
+    window.start_page.clear_recent.emit()
+    assert window.start_page.recent_buttons() == []
+    assert SettingsFile().load().recent == []
 
 
 def test_a_recent_job_that_is_gone_is_forgotten(windows: Windows, tmp_path: Path) -> None:

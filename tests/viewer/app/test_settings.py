@@ -67,6 +67,21 @@ def test_recent_jobs_are_unique_newest_first_and_bounded() -> None:
     assert ["/10"] not in settings.recent
 
 
+def test_what_is_known_of_recent_jobs_is_kept_with_them_and_nonsense_is_not(tmp_path: Path) -> None:
+    file = SettingsFile(tmp_path / "settings.json")
+    settings = Settings()
+    settings.remember(["/a", "/b"], 8, 1_700_000_000)
+    file.save(settings)
+    assert file.load().about == {"/a\n/b": (8, 1_700_000_000)}
+    for nonsense in ({"/a\n/b": [8]}, {"/a\n/b": ["8", 1]}, {"/gone": [1, 1]}, [1], {"/a\n/b": [True, 1]}):
+        data = json.loads(file.path.read_text())
+        data["about"] = nonsense
+        file.path.write_text(json.dumps(data))
+        assert file.load().about == {}
+    settings.forget_all()
+    assert (settings.recent, settings.about) == ([], {})
+
+
 def test_damaged_bytes_are_none() -> None:
     assert unpack_bytes("???") == b""
     assert unpack_bytes("é") == b""
