@@ -49,7 +49,7 @@ def stamped(width: float, name: str = "void at::native::some_kernel<float>(int)"
     full, short = masks.find(np.zeros(1, np.int64), [name])
     image = np.full((20, 600), 0xFF000000, np.uint32)
     one = np.zeros(1, np.int64)
-    names = Names(np.zeros(1), np.full(1, width), one, one + 20, one, np.full(1, 0xFFFFFFFF, np.uint32), [name])
+    names = Names(np.zeros(1), np.full(1, width), one, one + 20, one, one, np.full(1, 0xFFFFFFFF, np.uint32), [name])
     stamp_names(image, names, full, short, masks.masks, masks.places, 5, masks.least)
     return np.flatnonzero((image != 0xFF000000).any(axis=0)).tolist()
 
@@ -197,7 +197,7 @@ class Frames:
         image = np.full((round(height * dpr), round(width * dpr)), 0xFF336699, np.uint32)
         one = np.zeros(1, np.int64)
         box = np.zeros(1), np.full(1, 147.0 * dpr), one + round(20 * dpr), one + round(20 * dpr)
-        names = Names(*box, one, np.full(1, 0xFFFFFFFF, np.uint32), ["kernel"])
+        names = Names(*box, one, one, np.full(1, 0xFFFFFFFF, np.uint32), ["kernel"])
         return LaneFrame(image, dpr, TimeRange(0, 100), 0, names), self.overlay
 
 

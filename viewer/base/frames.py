@@ -41,6 +41,8 @@ class LaneRow:
     kind: LaneKind
     sub_rows: int
     parts: tuple[tuple[int, int], ...]
+    section: str = ""
+    """What it belongs to inside its rank ("GPU 0", "process 100"); "" for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class LaneGroup:
     lanes: tuple[LaneRow, ...]
     warning: str = ""
     rare: frozenset[str] = frozenset()
+    key: str = ""
+    """Stable across openings; keys of its lanes and sections begin with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,11 @@ class PlacedRow:
     """None for a group header."""
     row_height: int
     """Height of one sub-row."""
+    section: str = ""
+    """Label of the folded section that the row stands for (``lane`` is None then)."""
+    folded: bool | None = None
+    """Whether a header shows a summary because its lanes do not; None where that follows from the next row."""
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,16 @@ class Placement:
 
     rows: tuple[PlacedRow, ...]
     height: int
+    pinned_height: int = 0
+    """So many px at the top stay in sight while the rest scrolls below them."""
+
+    def content_y(self, y: float, top: int) -> float:
+        """A height on the screen -> its place in the content, scrolled by ``top``."""
+        return y if y < self.pinned_height else y + top
+
+    def screen_y(self, y: float, top: int) -> float:
+        """A place in the content -> its height on the screen (which may lie behind the pinned rows)."""
+        return y if y < self.pinned_height else y - top
 
     def at(self, y: float) -> PlacedRow | None:
         """The row at a height, None below the last."""
@@ -117,24 +136,24 @@ class Swatch(NamedTuple):
 class Names:
     """Slices that are named, in *device* pixels of a frame, n of them.
 
-    ``x0``, ``x1`` float64[n] cut at the frame's borders; ``y``, ``height`` int64[n]; ``text`` int64[n] index into
-    ``texts`` (which grows and never changes otherwise); ``color`` uint32[n] of 0xffRRGGBB. Nothing is written above the
-    pixel row ``above``.
+    ``x0``, ``x1`` float64[n] cut at the frame's borders; ``y``, ``height`` int64[n], and nothing is written above the
+    pixel row ``above`` int64[n]; ``text`` int64[n] index into ``texts`` (which grows and never changes otherwise);
+    ``color`` uint32[n] of 0xffRRGGBB.
     """
 
     x0: NDArray[np.float64]
     x1: NDArray[np.float64]
     y: NDArray[np.int64]
     height: NDArray[np.int64]
+    above: NDArray[np.int64]
     text: NDArray[np.int64]
     color: NDArray[np.uint32]
     texts: list[str]
-    above: int = 0
 
     def where(self, chosen: NDArray[np.bool_]) -> Names:
         """Some of them."""
         x0, x1, y, height = self.x0[chosen], self.x1[chosen], self.y[chosen], self.height[chosen]
-        return Names(x0, x1, y, height, self.text[chosen], self.color[chosen], self.texts, self.above)
+        return Names(x0, x1, y, height, self.above[chosen], self.text[chosen], self.color[chosen], self.texts)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ def stamp(
     x1: F64,
     y: I64,
     height: I64,
-    above: Int,
+    above: I64,
     colors: U32,
     full: I64,
     short: I64,
@@ -46,7 +46,7 @@ def stamp(
         x1: see ``x0``.
         y: int64[n] its upper border, ``height`` int64[n] how tall it is.
         height: see ``y``.
-        above: rows of the image above this one stay as they are.
+        above: int64[n] rows of the image above this one stay as they are.
         colors: uint32[n] colour of the text.
         full: int64[n] which mask is the whole name, ``short`` int64[n] its telling part.
         short: see ``full``.
@@ -69,7 +69,7 @@ def stamp(
         c = colors[i]
         r, g, b = np.int64(c >> 16 & 255), np.int64(c >> 8 & 255), np.int64(c & 255)
         fade = shown - FADE_PX if shown < wide[k] else shown
-        for v in range(max(above - top, 0), min(tall[k], rows - top)):
+        for v in range(max(above[i] - top, 0), min(tall[k], rows - top)):
             at = offset[k] + v * wide[k]
             row = image[top + v]
             for u in range(shown):

@@ -27,7 +27,7 @@ OVERHANG: Final = 4.0
 """Boxes are cut this far outside the frame, so that their outlines stay outside."""
 
 _NO_PX: Final = np.zeros(0, np.float64)
-EMPTY_NAMES: Final = Names(_NO_PX, _NO_PX, NO_LINES, NO_LINES, NO_LINES, np.zeros(0, np.uint32), [])
+EMPTY_NAMES: Final = Names(_NO_PX, _NO_PX, NO_LINES, NO_LINES, NO_LINES, NO_LINES, np.zeros(0, np.uint32), [])
 _PAINTS: Final = tuple(Paint)
 _which = np.empty(MOST_BOXES, np.int64)
 _found = np.empty(MOST_BOXES, np.int64)
@@ -88,10 +88,8 @@ def find_names(
     if not parts:
         return EMPTY_NAMES
     x0, x1, line, ids, color = (np.concatenate(column) for column in zip(*parts, strict=True))
-    y, height = current.line_px
-    return Names(
-        np.maximum(x0, 0.0), np.minimum(x1, wide), y[line], height[line], ids, color, lods.texts, current.above
-    )
+    y, height, above = (px[line] for px in current.line_px)
+    return Names(np.maximum(x0, 0.0), np.minimum(x1, wide), y, height, above, ids, color, lods.texts)
 
 
 def find_boxes(

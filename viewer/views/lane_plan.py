@@ -27,7 +27,10 @@ class SourceRows:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One sampled line: its place in logical px from the top of the content. ``lane`` is None for a summary strip."""
+    """One sampled line: its place in logical px from the top of the content. ``lane`` is None for a summary strip.
+
+    For a pinned row it is the place that it would have if it scrolled: ``y - top`` is where it shows.
+    """
 
     y: int
     height: int
@@ -41,8 +44,8 @@ NO_LINES: Final = np.zeros(0, np.int64)
 class Plan:
     """Pixel rows of a canvas in device pixels; see viewer.jit.raster.compose for the arrays.
 
-    ``line_px`` are int64[lines] each: the first pixel row of every line and how many it would fill, uncut. ``above``:
-    names do not reach above this pixel row.
+    ``line_px`` are int64[lines] each: the first pixel row of every line, how many it would fill, uncut, and the
+    first one of those that show (the others lie behind pinned rows).
     """
 
     lines: tuple[Line, ...]
@@ -50,8 +53,7 @@ class Plan:
     ground_of: NDArray[np.uint8]
     under_of: NDArray[np.uint8]
     sources: dict[int, SourceRows]
-    line_px: tuple[NDArray[np.int64], NDArray[np.int64]]
-    above: int = 0
+    line_px: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
     _named: dict[int, dict[int, SourceRows]] = field(default_factory=dict)
 
     def named(self, min_height: int) -> dict[int, SourceRows]:
@@ -74,13 +76,15 @@ def plan(session: Session, placement: Placement, top: int, height: int, dpr: flo
     lines: list[Line] = []
     rows: dict[int, list[int]] = {}
     targets: dict[int, list[int]] = {}
+    above: list[int] = []
     hair = max(1, round(dpr))
+    behind = placement.pinned_height
 
-    def device(y: int) -> int:
-        return min(max(round((y - top) * dpr), 0), tall)
+    def device(y: float, least: int) -> int:
+        return min(max(round(y * dpr), least), tall)
 
-    def add_line(y: int, sub: int, lane: LaneRow | None, members: list[tuple[int, int]]) -> None:
-        ya, yb = device(y), device(y + sub)
+    def add_line(y: int, sub: int, lane: LaneRow | None, members: list[tuple[int, int]], least: int) -> None:
+        ya, yb = device(y - top, least), device(y - top + sub, least)
         if sub >= 6 and lane is not None and yb < tall:
             yb = max(yb - hair, ya)  # sub-rows stay apart
         if ya >= yb:
@@ -91,25 +95,30 @@ def plan(session: Session, placement: Placement, top: int, height: int, dpr: flo
             rows.setdefault(source, []).append(row)
             targets.setdefault(source, []).append(len(lines))
         lines.append(Line(y, sub, lane))
+        above.append(least)
 
     for index, placed in enumerate(placement.rows):
-        if placed.y + placed.height <= top or placed.y >= top + height:
+        shift = top if placed.pinned else 0  # pinned rows do not scroll
+        least = 0 if placed.pinned else round(behind * dpr)
+        begin = placed.y + shift
+        if begin + placed.height <= top + (0 if placed.pinned else behind) or begin >= top + height:
             continue
-        ground_of[device(placed.y) : device(placed.y + placed.height)] = 2 if placed.lane is None else index & 1
+        ground = 2 if placed.lane is None and not placed.section else index & 1
+        ground_of[device(begin - top, least) : device(begin - top + placed.height, least)] = ground
         if placed.lane is None:
             if is_collapsed(placement, index):
-                add_line(placed.y + HEADER_PAD, placed.row_height, None, summary_rows(session, placed))
+                add_line(begin + HEADER_PAD, placed.row_height, None, summary_rows(session, placed), least)
             continue
         for depth in range(placed.lane.sub_rows):
-            y = placed.y + LANE_PAD + depth * placed.row_height
+            y = begin + LANE_PAD + depth * placed.row_height
             if y + placed.row_height > top and y < top + height:
-                add_line(y, placed.row_height, placed.lane, rows_at(session, placed.lane, depth))
+                add_line(y, placed.row_height, placed.lane, rows_at(session, placed.lane, depth), least)
     sources = {
         source: SourceRows(np.array(rows[source], np.int64), np.array(targets[source], np.int64)) for source in rows
     }
     first = np.array([round((line.y - top) * dpr) for line in lines], np.int64)
     tall_px = np.array([round(line.height * dpr) for line in lines], np.int64)
-    return Plan(tuple(lines), line_of, ground_of, under_of, sources, (first, tall_px))
+    return Plan(tuple(lines), line_of, ground_of, under_of, sources, (first, tall_px, np.array(above, np.int64)))
 
 
 def rows_at(session: Session, lane: LaneRow, depth: int) -> list[tuple[int, int]]:
@@ -123,8 +132,9 @@ def rows_at(session: Session, lane: LaneRow, depth: int) -> list[tuple[int, int]
 
 
 def summary_rows(session: Session, header: PlacedRow) -> list[tuple[int, int]]:
-    """(input, row) of all GPU work of a group; of everything else at depth 0 when it has none."""
-    lanes = [lane for lane in header.group.lanes if lane.kind is LaneKind.STREAM]
+    """(input, row) of all GPU work of a group or folded section; of everything else at depth 0 when it has none."""
+    inside = [lane for lane in header.group.lanes if not header.section or lane.section == header.section]
+    lanes = [lane for lane in inside if lane.kind is LaneKind.STREAM]
     if lanes:
         return [pair for lane in lanes for depth in range(lane.sub_rows) for pair in rows_at(session, lane, depth)]
-    return [pair for lane in header.group.lanes for pair in rows_at(session, lane, 0)]
+    return [pair for lane in inside for pair in rows_at(session, lane, 0)]

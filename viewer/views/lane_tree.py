@@ -96,7 +96,7 @@ def place(
         y += HEADER_HEIGHT
         if group.id in collapsed:
             continue
-        for lane in _folded(group, unfolded):
+        for lane in with_rare_folded(group, unfolded):
             sub = full_row_height(lane) if lane.key in tall else height_of(lane)
             height = sub * lane.sub_rows + 2 * LANE_PAD
             rows.append(PlacedRow(y, height, group, lane, sub))
@@ -104,7 +104,7 @@ def place(
     return Placement(tuple(rows), y)
 
 
-def _folded(group: LaneGroup, unfolded: frozenset[int] | None) -> Iterator[LaneRow]:
+def with_rare_folded(group: LaneGroup, unfolded: frozenset[int] | None) -> Iterator[LaneRow]:
     """The lanes that show, in order: rare threads after the other threads, behind the row that counts them."""
     if unfolded is None or not group.rare:
         yield from group.lanes
@@ -121,6 +121,9 @@ def _folded(group: LaneGroup, unfolded: frozenset[int] | None) -> Iterator[LaneR
 def is_collapsed(placement: Placement, index: int) -> bool:
     """Whether the header at ``placement.rows[index]`` has no lanes below it."""
     rows = placement.rows
+    folded = rows[index].folded
+    if folded is not None:
+        return folded
     return rows[index].lane is None and (index + 1 == len(rows) or rows[index + 1].lane is None)
 
 
@@ -138,7 +141,7 @@ def _group(session: Session, group: RankGroup, prefix: str, *, show_folder: bool
         warnings.append("Its clock has another origin: it was moved to start with the first file.")
     subtitle = " · ".join(part for part in (group.host, group.gpu) if part)
     lanes = _lanes(session, group, prefix)
-    return LaneGroup(group.id, title, subtitle, lanes, " ".join(warnings), rare_threads(session, lanes))
+    return LaneGroup(group.id, title, subtitle, lanes, " ".join(warnings), rare_threads(session, lanes), prefix)
 
 
 def _lanes(session: Session, group: RankGroup, prefix: str) -> tuple[LaneRow, ...]:
@@ -163,11 +166,21 @@ def _lanes(session: Session, group: RankGroup, prefix: str) -> tuple[LaneRow, ..
                     kind=lane.kind,
                     sub_rows=sub_rows,
                     parts=tuple((index, part.id) for index, part in parts),
+                    section=section_of(lane),
                 ),
             )
         )
     rows.sort(key=lambda pair: pair[0])
-    return tuple(row for _, row in rows)
+    # Lanes of one process lie together, in the order of the first of each.
+    places = {row.section: i for i, (_, row) in reversed(list(enumerate(rows)))}
+    return tuple(sorted((row for _, row in rows), key=lambda row: places[row.section]))
+
+
+def section_of(lane: Lane) -> str:
+    """The GPU or process that a lane belongs to."""
+    if lane.kind in (LaneKind.STREAM, LaneKind.STREAM_MARKS):
+        return f"GPU {'?' if lane.device is None else lane.device}"
+    return f"process {lane.pid}"
 
 
 def _key(lane: Lane) -> str:

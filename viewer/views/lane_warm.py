@@ -102,7 +102,7 @@ def warm_up() -> None:
     inks = fills[0, :, 0].copy()
     hatch(image, rows.astype(np.int32), lines[0], lines[1], np.zeros(INKS, np.uint8), inks, 6, 1)
     one = np.zeros(1, np.int64)
-    box = np.zeros(1), np.full(1, 8.0), one, one + 2, one, np.zeros(1, np.uint32)
+    box = np.zeros(1), np.full(1, 8.0), one, one + 2, one, one, np.zeros(1, np.uint32)
     stamp_names(image, Names(*box, []), one, one, np.zeros(4, np.uint8), np.ones((3, 1), np.int64), 0, 1)
     found = np.zeros(4, np.int64)
     find_wide(times, durs, begin, end, which + 99, which, 0, 40, 1, found, found.copy())

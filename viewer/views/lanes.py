@@ -213,7 +213,7 @@ class LanePainter:
             A fresh uint32[height * dpr, width * dpr] of 0xffRRGGBB.
         """
         wide, tall = max(1, round(width * dpr)), max(1, round(height * dpr))
-        groups = {row.group.id: row for row in self.placement.rows if row.lane is None}
+        groups = {row.group.id: row for row in self.placement.rows if row.lane is None and not row.section}
         bands = max(1, min(len(groups), tall // 2))
         image = np.zeros((tall, wide), np.uint32)
         rows: dict[int, list[int]] = {}
@@ -225,7 +225,7 @@ class LanePainter:
         sources = {s: SourceRows(np.array(rows[s], np.int64), np.array(lines[s], np.int64)) for s in rows}
         line_of = (np.arange(tall) * bands // tall).astype(np.int32)
         ground = np.zeros(tall, np.uint8)
-        whole = Plan((Line(0, 0, None),) * bands, line_of, ground, ground, sources, (NO_LINES, NO_LINES))
+        whole = Plan((Line(0, 0, None),) * bands, line_of, ground, ground, sources, (NO_LINES, NO_LINES, NO_LINES))
         paint, cover, edge, marks = self._sample_into(whole, extent, np.zeros((4, bands, wide), np.uint8), np.inf, {})
         compose(
             image,

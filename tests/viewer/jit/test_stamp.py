@@ -18,7 +18,7 @@ def stamped(x0: float, x1: float, y: int, above: int = 0, least: int = 4) -> np.
     one = np.zeros(1, np.int64)
     colors = np.full(1, WHITE, np.uint32)
     box = np.full(1, x0), np.full(1, x1), one + y, one + 8
-    stamp(image, *box, above, colors, one, one + 1, masks, at, wide, tall, 1, least)
+    stamp(image, *box, one + above, colors, one, one + 1, masks, at, wide, tall, 1, least)
     return image != BLACK
 
 
