@@ -6,9 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QFont,
     QFontMetricsF,
     QHelpEvent,
@@ -22,6 +23,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.base.frames import PlacedRow, Placement
 from viewer.base.theme import Theme
+from widgets.lane_drag import RowDrag
 from widgets.painted import PaintedWidget
 from widgets.theming import color, safe_tip
 
@@ -38,6 +40,9 @@ class LaneHeaders(PaintedWidget):
         group_toggled(int id): fold or unfold a group.
         group_clicked(int id): its title was clicked.
         row_picked(PlacedRow): clicked with Ctrl: choose it beside others. row_extended(PlacedRow): clicked with Shift.
+        section_toggled(PlacedRow): fold or unfold the GPU or process that the row belongs to or stands for.
+        menu_requested(PlacedRow, QPoint): the menu of a row, at a place of the screen.
+        row_dropped(PlacedRow, str before): dragged before the rank or lane of that key, "" for the end.
         lane_toggled(str key): make a deep lane tall, or small again; show or fold the lanes that a row stands for.
         scrolled(float px): the wheel turned here.
         width_dragged(int px): the right border was dragged.
@@ -47,6 +52,9 @@ class LaneHeaders(PaintedWidget):
     group_clicked = Signal(int)
     row_picked = Signal(object)
     row_extended = Signal(object)
+    section_toggled = Signal(object)
+    menu_requested = Signal(object, QPoint)
+    row_dropped = Signal(object, str)
     lane_toggled = Signal(str)
     scrolled = Signal(float)
     width_dragged = Signal(int)
@@ -71,6 +79,7 @@ class LaneHeaders(PaintedWidget):
         self._top = 0
         self._hover: PlacedRow | None = None
         self._resizing = False
+        self._drag: RowDrag | None = None
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
@@ -92,7 +101,8 @@ class LaneHeaders(PaintedWidget):
         """
         self._folds = dict(folds or {})
         self._placement, self._collapsed, self._deep, self._tall = placement, collapsed, deep, tall
-        self._heads = [row for row in placement.rows if row.lane is None]
+        self._heads = [row for row in placement.rows if row.lane is None and not row.section]
+        self._drag = None
         self._hover = None
         self.update()
 
@@ -138,31 +148,77 @@ class LaneHeaders(PaintedWidget):
         theme, area = self._theme, QRectF(self.rect())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(theme["base"]))
-        rows = self._placement.rows
+        rows, behind = self._placement.rows, self._placement.pinned_height
         sticky = self._topmost_group()
-        first = max(bisect_right(rows, self._top, key=lambda r: r.y) - 1, 0)
+        first = max(bisect_right(rows, self._top + behind, key=lambda r: r.y) - 1, 0)
         for index in range(first, bisect_left(rows, self._top + self.height(), key=lambda r: r.y)):
-            row = rows[index]
-            box = QRectF(0, row.y - self._top, area.width(), row.height)
-            if row.lane is None:
-                self._paint_group(painter, row, box)
-            else:
-                self._paint_lane(painter, row, box, odd=bool(index & 1))
-        if sticky is not None and sticky.y < self._top:
+            if not rows[index].pinned:
+                self._paint_row(painter, index, rows[index].y - self._top)
+        if sticky is not None and sticky.y < self._top + behind:
             self._paint_group(painter, sticky, self._sticky_box(sticky))
+        for index, row in enumerate(rows):
+            if not row.pinned:
+                break
+            self._paint_row(painter, index, row.y)
+        if behind:
+            painter.fillRect(QRectF(0, behind - 1, area.width(), 1), QColor(theme["accent"]))
+        if self._drag is not None and self._drag.moving:
+            at = self._placement.screen_y(self._drag.line_y, self._top)
+            painter.fillRect(QRectF(0, at - 1, area.width(), 2), QColor(theme["accent"]))
         painter.setPen(QPen(QColor(theme["line"]), 1))
         painter.drawLine(QPointF(area.right() + 0.5, 0), QPointF(area.right() + 0.5, area.bottom() + 1))
 
+    def _paint_row(self, painter: QPainter, index: int, y: int) -> None:
+        row = self._placement.rows[index]
+        box = QRectF(0, y, self.width(), row.height)
+        if row.lane is not None:
+            self._paint_lane(painter, row, box, odd=bool(index & 1))
+            if row.lane.section and not row.pinned:
+                self._paint_spine(painter, index, box)
+        elif row.section:
+            painter.fillRect(box, QColor(self._theme["alternate" if index & 1 else "base"]))
+            self._paint_triangle(painter, QPointF(13, box.center().y()), opened=False, muted=self._hover is not row)
+            painter.setFont(self._font(11))
+            painter.setPen(QColor(self._theme["muted"]))
+            count = sum(lane.section == row.section for lane in row.group.lanes)
+            text = f"{row.section} · {count} lane{'' if count == 1 else 's'}"
+            painter.drawText(box.adjusted(_INDENT, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, text)
+        else:
+            self._paint_group(painter, row, box)
+
+    def _begins_section(self, index: int) -> bool:
+        """Whether the lane at an index is the first of its GPU or process."""
+        row, rows = self._placement.rows[index], self._placement.rows
+        before = rows[index - 1] if index else None
+        assert row.lane is not None
+        same = before is not None and before.lane is not None and before.group.id == row.group.id and not before.pinned
+        return not (same and before is not None and before.lane is not None and before.lane.section == row.lane.section)
+
+    def _paint_spine(self, painter: QPainter, index: int, box: QRectF) -> None:
+        """A thin line beside the lanes of one GPU or process, with a triangle at its head."""
+        line, top = QColor(self._theme["line"]), box.top()
+        if self._begins_section(index):
+            at = QPointF(13, box.top() + min(box.height() / 2, 13.0))
+            row, hovered = self._placement.rows[index], False
+            if self._hover is not None and self._hover.lane is not None and row.lane is not None:
+                own = self._hover.group.id == row.group.id
+                hovered = own and self._hover.lane.section == row.lane.section
+            self._paint_triangle(painter, at, opened=True, muted=not hovered)
+            top = at.y() + 6
+        painter.fillRect(QRectF(13, top, 1, max(box.bottom() - top, 0)), line)
+
     def _topmost_group(self) -> PlacedRow | None:
         """The header of the group that the top of the widget shows."""
-        at = bisect_right(self._heads, self._top, key=lambda r: r.y) - 1
+        at = bisect_right(self._heads, self._top + self._placement.pinned_height, key=lambda r: r.y) - 1
         return self._heads[at] if at >= 0 else None
 
     def _sticky_box(self, row: PlacedRow) -> QRectF:
         """At the top, pushed out by the next group's header."""
         after = bisect_right(self._heads, row.y, key=lambda r: r.y)
         following = self._heads[after].y if after < len(self._heads) else None
-        y = 0.0 if following is None else min(0.0, float(following - self._top - row.height))
+        y = float(self._placement.pinned_height)
+        if following is not None:
+            y = min(y, float(following - self._top - row.height))
         return QRectF(0, y, self.width(), row.height)
 
     def _font(self, px: int, *, bold: bool = False) -> QFont:
@@ -248,9 +304,11 @@ class LaneHeaders(PaintedWidget):
 
     def _row_at(self, y: float) -> PlacedRow | None:
         head = self._topmost_group()
-        if head is not None and head.y < self._top and self._sticky_box(head).contains(QPointF(1, y)):
+        behind = self._placement.pinned_height
+        stuck = head is not None and head.y < self._top + behind <= self._top + y
+        if head is not None and stuck and self._sticky_box(head).contains(QPointF(1, y)):
             return head
-        return self._placement.at(y + self._top)
+        return self._placement.at(self._placement.content_y(y, self._top))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Fold, select, make tall, or take hold of the border."""
@@ -267,18 +325,32 @@ class LaneHeaders(PaintedWidget):
             extend = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             (self.row_extended if extend else self.row_picked).emit(row)
             return
-        if row.lane is None:
-            if at.x() < _INDENT:
+        self._drag = RowDrag(row, self._placement.content_y(at.y(), self._top), self._placement)
+
+    def _click(self, row: PlacedRow, x: float) -> None:
+        """A press that did not become a drag."""
+        if row.section:
+            self.section_toggled.emit(row)
+        elif row.lane is None:
+            if x < _INDENT:
                 self.group_toggled.emit(row.group.id)
             else:
                 self.group_clicked.emit(row.group.id)
+        elif x < _INDENT and row.lane.section and not row.pinned:
+            self.section_toggled.emit(row)
         elif row.lane.key in self._deep or row.lane.key in self._folds:
             self.lane_toggled.emit(row.lane.key)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with a row."""
+        row = self._row_at(event.pos().y())
+        if row is not None:
+            self.menu_requested.emit(row, event.globalPos())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """A double click on a title folds the group."""
         row = self._row_at(event.position().y())
-        if row is not None and row.lane is None and event.position().x() >= _INDENT:
+        if row is not None and row.lane is None and not row.section and event.position().x() >= _INDENT:
             self.group_toggled.emit(row.group.id)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -286,6 +358,10 @@ class LaneHeaders(PaintedWidget):
         at = event.position()
         if self._resizing:
             self.width_dragged.emit(int(min(max(at.x(), _NARROWEST), _WIDEST)))
+            return
+        if self._drag is not None and self._drag.move(self._placement.content_y(at.y(), self._top)):
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.update()
             return
         row = self._row_at(at.y())
         if at.x() >= self.width() - _EDGE_PX:
@@ -298,9 +374,19 @@ class LaneHeaders(PaintedWidget):
             self._hover = row
             self.update()
 
-    def mouseReleaseEvent(self, _: QMouseEvent) -> None:
-        """Let go of the border."""
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Let go of the border, put a dragged row down, or click."""
         self._resizing = False
+        drag, self._drag = self._drag, None
+        if drag is None:
+            return
+        if drag.moving:
+            self.setCursor(Qt.CursorShape.ArrowCursor)
+            if drag.before is not drag.row:
+                self.row_dropped.emit(drag.row, drag.before_key())
+            self.update()
+        else:
+            self._click(drag.row, event.position().x())
 
     def leaveEvent(self, _: QEvent) -> None:
         """Nothing is pointed at."""
@@ -325,6 +411,8 @@ class LaneHeaders(PaintedWidget):
         row = self._row_at(y)
         if row is None:
             return ""
+        if row.section:
+            return f"{row.section} of {row.group.title}\nClick to unfold it."
         if row.lane is None:
             return "\n".join(t for t in (row.group.title, row.group.subtitle, row.group.warning) if t)
         fold = self._folds.get(row.lane.key)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from viewer.base.ids import Paint
-from viewer.base.theme import PAINT_NAMES, Theme
+from viewer.base.frames import Swatch
+from viewer.base.theme import Theme
 from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 22
 _SWATCH: Final = 10.0
+_WIDEST: Final = 200.0
+_BRUSHES: Final = {
+    1: Qt.BrushStyle.BDiagPattern,
+    2: Qt.BrushStyle.FDiagPattern,
+    3: Qt.BrushStyle.Dense5Pattern,
+}
 
 
 class Legend(PaintedWidget):
@@ -27,7 +33,8 @@ class Legend(PaintedWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._theme = theme
-        self._paints: tuple[Paint, ...] = ()
+        self._swatches: tuple[Swatch, ...] = ()
+        self._patterns: dict[int, int] = {}
         self._hint = ""
 
     def set_theme(self, theme: Theme) -> None:
@@ -35,10 +42,10 @@ class Legend(PaintedWidget):
         self._theme = theme
         self.update()
 
-    def set_paints(self, paints: Sequence[Paint]) -> None:
-        """Explain these."""
-        self._paints = tuple(paints)
-        self.setAccessibleDescription(", ".join(PAINT_NAMES[p] for p in self._paints))
+    def set_swatches(self, swatches: Sequence[Swatch], patterns: Mapping[int, int] | None = None) -> None:
+        """Explain these; ``patterns`` are 1 and 2 for stripes and 3 for dots, by the swatch's paint."""
+        self._swatches, self._patterns = tuple(swatches), dict(patterns or {})
+        self.setAccessibleDescription(", ".join(s.text for s in self._swatches))
         self.update()
 
     @property
@@ -70,15 +77,19 @@ class Legend(PaintedWidget):
         painter.setFont(font)
         metrics = QFontMetricsF(font)
         x = 10.0
-        for paint in self._paints:
-            width = metrics.horizontalAdvance(PAINT_NAMES[paint])
+        for swatch in self._swatches:
+            text = metrics.elidedText(swatch.text.replace("\n", " "), Qt.TextElideMode.ElideMiddle, _WIDEST)
+            width = metrics.horizontalAdvance(text)
             if x + _SWATCH + 5 + width > area.right() - 6:
                 return
             box = QRectF(x, (area.height() - _SWATCH) / 2 + 0.5, _SWATCH, _SWATCH)
-            painter.fillRect(box, QColor(theme.paints[paint]))
+            painter.fillRect(box, QColor(swatch.color))
+            style = _BRUSHES.get(self._patterns.get(swatch.paint, 0))
+            if style is not None:
+                painter.fillRect(box, QBrush(QColor(theme.paint_text[swatch.paint]), style))
             x = box.right() + 5
             painter.setPen(QColor(theme["muted"]))
-            painter.drawText(QRectF(x, 1, width + 4, area.height()), Qt.AlignmentFlag.AlignVCenter, PAINT_NAMES[paint])
+            painter.drawText(QRectF(x, 1, width + 4, area.height()), Qt.AlignmentFlag.AlignVCenter, text)
             x += width + 16
         width = metrics.horizontalAdvance(self._hint)
         if self._hint and x + width + 10 < area.right():

@@ -7,9 +7,10 @@ from PySide6.QtGui import QColor, QFont, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from tests.support.themes import theme
-from viewer.base.frames import LaneFrame, LaneGroup, LaneRow, Names, PlacedRow, Placement
+from viewer.base.frames import LaneFrame, LaneGroup, LaneRow, Names, PlacedRow, Placement, Swatch
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import TimeRange
+from viewer.base.theme import PAINT_NAMES
 from viewer.views.lanes import stamp_names
 from widgets.labels import NameMasks, short_name
 from widgets.lane_headers import LaneHeaders
@@ -306,7 +307,8 @@ def test_the_minimap_keeps_a_window_that_can_be_grasped(qtbot: QtBot) -> None:
 def test_the_legend_leaves_out_what_does_not_fit(qtbot: QtBot) -> None:
     legend = Legend(theme())
     qtbot.addWidget(legend)
-    legend.set_paints([Paint.COMPUTE, Paint.COMM])
+    paints = (Paint.COMPUTE, Paint.COMM)
+    legend.set_swatches([Swatch(PAINT_NAMES[p], theme().paints[p], int(p)) for p in paints])
     legend.set_hint("keys")
     assert legend.accessibleDescription() == "compute, communication"
     for width, shown in ((600, True), (90, False)):

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 VERSION: Final = 1
 MAX_RECENT: Final = 12
+COLORINGS: Final = ("class", "name", "rank", "group")
 MAX_BYTES: Final = 1_000_000
 """A settings file larger than this is not ours."""
 
@@ -32,6 +33,9 @@ class Settings:
         picture: what was chosen in the export dialog last time.
         recent_actions: ids of what was run from the command palette, newest first.
         about: (ranks, seconds since 1970 when it was opened) of recent jobs, by :func:`about_key`.
+        coloring: what the lanes' colours say: one of :data:`COLORINGS`.
+        patterns: whether patterns mark classes as well.
+        safe_paints: whether classes have colours that can be told apart without red or green.
         geometry, layout: Qt's opaque bytes of the window and its docks (base64), "" for none.
     """
 
@@ -43,6 +47,9 @@ class Settings:
     picture: dict[str, object] = field(default_factory=dict)
     recent_actions: list[str] = field(default_factory=list)
     about: dict[str, tuple[int, int]] = field(default_factory=dict)
+    coloring: str = "class"
+    patterns: bool = False
+    safe_paints: bool = False
 
     def remember(self, paths: list[str], ranks: int = 0, when: int = 0) -> None:
         """Put a job at the head of the recent ones.
@@ -156,6 +163,9 @@ def _checked(data: dict[str, Any]) -> Settings:
                 settings.about[key] = (max(0, fact[0]), min(max(0, fact[1]), 2**32))
     if isinstance(data.get("picture"), dict):
         settings.picture = data["picture"]
+    if data.get("coloring") in COLORINGS:
+        settings.coloring = data["coloring"]
+    settings.patterns, settings.safe_paints = data.get("patterns") is True, data.get("safe_paints") is True
     for name in ("last_folder", "geometry", "layout"):
         if isinstance(data.get(name), str):
             setattr(settings, name, data[name])

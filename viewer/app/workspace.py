@@ -47,6 +47,7 @@ class Workspace(QObject):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.work = WorkRunner(self)
+        self._theme, self._safe_paints = theme, False
         self.context = JobContext(theme, self.work, self)
         self.timeline = TimelinePanel(self.context, parent)
         self.breakdown = BreakdownPanel(self.context, parent)
@@ -106,7 +107,14 @@ class Workspace(QObject):
 
     def set_theme(self, theme: Theme) -> None:
         """Use another theme."""
-        self.context.set_theme(theme)
+        self._theme = theme
+        self.context.set_theme(theme.with_safe_paints() if self._safe_paints else theme)
+
+    def set_safe_paints(self, safe: bool) -> None:
+        """Use colours of classes that can be told apart without red or green, or the usual ones."""
+        if safe != self._safe_paints:
+            self._safe_paints = safe
+            self.set_theme(self._theme)
 
     def shutdown(self) -> None:
         """Cancel all work and wait for it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from viewer.base.ids import Paint
@@ -41,6 +41,12 @@ class Theme:
     colors: dict[str, str]
     hues: tuple[str, ...]
     hue_text: tuple[str, ...]
+    safe: tuple[str, ...]
+    """Colours of the classes that can be told apart without red or green."""
+
+    def with_safe_paints(self) -> Theme:
+        """The same with those colours."""
+        return replace(self, paints=self.safe, paint_text=tuple(text_upon(c) for c in self.safe))
 
     def __getitem__(self, token: str) -> str:
         return self.colors[token]
@@ -60,12 +66,13 @@ def parse_theme(name: str, text: str) -> Theme:
         paint_text=tuple(paints[p.name.lower()]["text"] for p in Paint),
         colors=dict(data["color"]),
         hues=tuple(data["hues"]),
-        hue_text=tuple("#ffffff" if _is_dark(hue) else "#101418" for hue in data["hues"]),
+        hue_text=tuple(text_upon(hue) for hue in data["hues"]),
+        safe=tuple(data["safe"][p.name.lower()] for p in Paint),
     )
 
 
-def _is_dark(color: str) -> bool:
-    """Whether white is easier to read on a colour than black (relative luminance of WCAG 2)."""
+def text_upon(color: str) -> str:
+    """White or nearly black: what is easier to read upon a colour (relative luminance of WCAG 2)."""
     parts = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.18
+    return "#ffffff" if 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.18 else "#101418"

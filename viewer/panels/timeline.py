@@ -14,6 +14,7 @@ from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRan
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.panels.find_panel import FindPanel
+from viewer.panels.lane_tools import LaneTools
 from viewer.panels.timeline_kept import TimelineKept
 from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_measure import TimelineMeasure
@@ -105,7 +106,8 @@ class TimelinePanel(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(0)
         grid.addLayout(self.bars, 0, 0, 1, 3)
-        grid.addWidget(self.extent_label, 1, 0)
+        self.lane_tools = LaneTools(self, self._lanes, self.extent_label)
+        grid.addWidget(self.lane_tools.box, 1, 0)
         grid.addWidget(self.minimap, 1, 1, 1, 2)
         grid.addWidget(self.base_label, 2, 0)
         grid.addWidget(self.ruler, 2, 1)
@@ -160,6 +162,11 @@ class TimelinePanel(QWidget):
     def window(self) -> TimeRange | None:  # type: ignore[override]
         """The visible range of session time; None before anything is open. Hides ``QWidget.window``."""
         return self._context.window if self.extent is not None else None
+
+    @property
+    def lanes(self) -> TimelineLanes:
+        """Tree, arrangement, colours and filter of the lanes."""
+        return self._lanes
 
     @property
     def placement(self) -> Placement:
@@ -232,9 +239,7 @@ class TimelinePanel(QWidget):
         else:
             shown = self._lanes.shown(Selection(gap=target)).gap or target
             time, lane, depth = shown.range, target.lane, 0
-        group = self._lanes.session.group_of(target.input).id
-        if group in self.collapsed:
-            self.toggle_group(group)
+            time, lane, depth = target.range, target.lane, 0
         self._lanes.unfold(self._lanes.lane_key(target.input, lane))
         self.set_window(viewport.revealed(time, window, self.extent))
         for row in self._lanes.placement.rows:
@@ -325,7 +330,7 @@ class TimelinePanel(QWidget):
         self._frame = None
         self._overview_key = None
         self._pointer.update_hit()
-        self.legend.set_paints(self._lanes.paints)
+        self.lane_tools.show_legend()
         self.canvas.update()
         self.headers.update()
         self._update_axis()
@@ -403,7 +408,7 @@ class TimelinePanel(QWidget):
         self.canvas.update()
 
     def _set_header_width(self, width: int) -> None:
-        for part in (self.headers, self.base_label, self.extent_label, self.kept.label):
+        for part in (self.headers, self.base_label, self.lane_tools.box, self.kept.label):
             part.setFixedWidth(width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -441,7 +446,8 @@ class TimelinePanel(QWidget):
             overlay.cursor_x = self._pointer.cursor.x()
             if self._pointer.dragging is None:
                 session, hit, step = self._lanes.session, self._pointer.hit, self._pointer.step
-                overlay.tip = tip_of(session, hit, self.origin_ns, step, self._pointer.cursor, top)
+                scrolled = 0 if hit is not None and hit.row.pinned else top
+                overlay.tip = tip_of(session, hit, self.origin_ns, step, self._pointer.cursor, scrolled)
         return self._frame[1], overlay
 
     # keys

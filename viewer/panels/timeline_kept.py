@@ -14,9 +14,10 @@ from viewer.base.kept import Mark
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
-from viewer.panels.timeline_lanes import Folding, TimelineLanes
+from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_overlay import View, selected_range
 from viewer.views.anchors import anchor_of
+from viewer.views.lane_arrangement import LaneArrangement
 from viewer.views.lane_hit import time_at, time_of
 from viewer.views.marks import color_token
 from viewer.views.ticks import exact
@@ -70,11 +71,11 @@ class TimelineKept(QObject):
         grid.addWidget(self.strip, row, 1)
 
     @property
-    def arrangement(self) -> Folding:
+    def arrangement(self) -> LaneArrangement:
         """How the lanes are arranged."""
         return self._lanes.arrangement
 
-    def set_arrangement(self, wanted: Folding) -> None:
+    def set_arrangement(self, wanted: LaneArrangement) -> None:
         """Arrange the lanes like that."""
         self._lanes.set_arrangement(wanted)
 
@@ -119,7 +120,9 @@ class TimelineKept(QObject):
             if hit is not None and hit.slice is not None and hit.row.lane is not None:
                 self._request_at_slice(hit.slice)
                 return
-            row = self._lanes.placement.at(self._panel.pointer.cursor.y() + self._panel.scroll_top)
+            row = self._lanes.placement.at(
+                self._lanes.placement.content_y(self._panel.pointer.cursor.y(), self._panel.scroll_top)
+            )
             lane = row.lane.key if row is not None and row.lane is not None else ""
             self.note_requested.emit(at, lane, None, 0)
         elif selection.slice is not None:

@@ -1,62 +1,61 @@
-"""The lanes of a session as the timeline holds them: tree, folding, painter, and what is prepared in the background."""
+"""The lanes of a session as the timeline holds them: tree, arrangement, painter, and what is prepared ahead."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.base.frames import Arrow, LaneGroup, Note, Placement
+from viewer.base.frames import Arrow, LaneGroup, Note, PlacedRow, Placement
 from viewer.base.ids import Paint
 from viewer.base.selection import EMPTY, Selection
 from viewer.base.theme import Theme
+from viewer.panels.lane_looks import LaneLooks
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
 from viewer.store.trace import Trace
+from viewer.views.lane_arrangement import Height, LaneArrangement, RankSort, arrange, more_keys, ordered_groups
 from viewer.views.lane_hit import same_name
 from viewer.views.lane_lod import Built, LodStore, build
-from viewer.views.lane_rare import more_key
-from viewer.views.lanes import LanePainter, build_tree, place, shrinks, warm_up
+from viewer.views.lane_sorting import sort_figures
+from viewer.views.lanes import LanePainter, build_tree, shrinks, warm_up
 from viewer.views.shifted import Shifts, shifted_session, shown_notes, shown_selection
 
-
-@dataclass(frozen=True, slots=True)
-class Folding:
-    """What of the lanes is folded: titles of collapsed groups, keys of tall lanes, titles of groups with rare ones."""
-
-    collapsed: frozenset[str] = frozenset()
-    tall: frozenset[str] = frozenset()
-    unfolded: frozenset[str] = frozenset()
+Commit = Callable[[str, LaneArrangement, LaneArrangement, Callable[[LaneArrangement], None]], None]
+"""(what it is, before, after, what puts one in force): makes a change that can be taken back."""
 
 
 class TimelineLanes(QObject):
-    """Keeps a painter for the current session and folding.
+    """Keeps a painter for the current session and arrangement.
 
     Background work: compiling the painting loops once (:attr:`ready`), levels of detail of every trace (drawing is
-    right without them, only slower), and the arrows and other runs of the selected slice.
+    right without them, only slower), the arrows and other runs of the selected slice, colours, filter and sort figures.
 
     Signals:
         placed(): rows moved; the painter is another one.
         changed(): all must be drawn anew: colours, or levels and loops that are ready now.
         marked(): arrows and underlines changed.
+        arranged(): the arrangement is another one.
     """
 
     placed = Signal()
     changed = Signal()
     marked = Signal()
+    arranged = Signal()
 
     def __init__(self, work: WorkRunner, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._work = work
+        self.work = self._work = work
         self._theme = theme
         self._lods = LodStore()
         self._building: set[int] = set()
-        self._collapsed: set[str] = set()  # titles, which survive a new session of the same job
-        self._tall: set[str] = set()
-        self._unfolded: set[str] = set()  # titles of groups whose rare threads show
+        self._now = LaneArrangement()
+        self._figures: tuple[RankSort, dict[int, int]] | None = None
         self._selection = EMPTY
         self._found: dict[int, Any] | None = None
+        self.commit: Commit = lambda _text, _before, after, apply: apply(after)
         self.ready = False
         self.session = Session()
         self._job = self.session
@@ -65,22 +64,107 @@ class TimelineLanes(QObject):
         self.placement = Placement((), 0)
         self.painter = LanePainter(self.session, self.placement, theme, self._lods)
         self.arrows: list[Arrow] = []
+        self.looks = LaneLooks(work, self._lods, self)
+        self.looks.recoloured.connect(self._dress)
+        self.looks.filtered.connect(self._place)
         work.submit("timeline loops", lambda _: warm_up(), self._loops_ready)
+
+    # arrangement
+
+    @property
+    def arrangement(self) -> LaneArrangement:
+        """What a person changed about the lanes."""
+        return self._now
+
+    def set_arrangement(self, now: LaneArrangement) -> None:
+        """Arrange the lanes like that, without a way back."""
+        if now != self._now:
+            resorted = now.sort != self._now.sort
+            self._now = now
+            self.looks.set_filter(now.filter)
+            if resorted:
+                self._sort()
+            self._place()
+            self.arranged.emit()
+
+    def set_filter(self, text: str) -> None:
+        """Show what matches the text, as it is typed; see ``viewer.analyses.query``."""
+        self._now = replace(self._now, filter=text)
+        self.looks.set_filter(text)
+
+    def change(self, text: str, now: LaneArrangement) -> None:
+        """Arrange the lanes like that, as a step that can be taken back; ``text`` names it ("Hide Lane")."""
+        if now != self._now:
+            self.commit(text, self._now, now, self._rearrange)
+
+    def _rearrange(self, now: LaneArrangement) -> None:
+        """A step forth or back; what is typed into the filter is no part of it."""
+        self.set_arrangement(replace(now, filter=self._now.filter))
 
     @property
     def collapsed(self) -> frozenset[int]:
         """Ids of the folded groups."""
-        return frozenset(g.id for g in self.groups if g.title in self._collapsed)
+        return frozenset(g.id for g in self.groups if g.key in self._now.collapsed)
 
     @property
     def tall(self) -> frozenset[str]:
         """Keys of the deep lanes that were made tall."""
-        return frozenset(self._tall)
+        return frozenset(key for key in self.deep if self._now.height_of(key) is Height.TALL)
 
     @property
     def deep(self) -> frozenset[str]:
         """Keys of the lanes whose sub-rows are smaller than they could be."""
         return frozenset(lane.key for group in self.groups for lane in group.lanes if shrinks(lane))
+
+    @property
+    def ordered(self) -> tuple[LaneGroup, ...]:
+        """Ranks in the order in which they are shown, hidden ones included."""
+        figures = self._figures[1] if self._figures is not None and self._figures[0] is self._now.sort else None
+        return ordered_groups(self.groups, self._now, figures)
+
+    def set_collapsed(self, groups: frozenset[int]) -> None:
+        """Fold exactly these groups."""
+        sections = {key for key in self._now.collapsed if key not in {g.key for g in self.groups}}
+        folded = {g.key for g in self.groups if g.id in groups}
+        self.change("Fold Ranks", replace(self._now, collapsed=frozenset(folded | sections)))
+
+    def toggle_group(self, group: int) -> None:
+        """Fold or unfold one group."""
+        self.set_collapsed(self.collapsed ^ {group})
+
+    def toggle_section(self, row: PlacedRow) -> None:
+        """Fold or unfold the GPU or process that a row belongs to or stands for."""
+        section = row.section or (row.lane.section if row.lane is not None else "")
+        if section:
+            self.change("Fold Lanes", self._now.toggled("collapsed", f"{row.group.key}/{section}"))
+
+    def toggle_lane(self, key: str) -> None:
+        """Make a deep lane tall, or small again; fold or unfold rare threads at the row that counts them."""
+        group = more_keys(self.groups).get(key)
+        if group is not None:
+            self.change("Show Rarely Used Threads", self._now.toggled("unfolded", group))
+        else:
+            tall = self._now.height_of(key) is Height.TALL
+            self.change("Lane Height", self._now.with_height(Height.NORMAL if tall else Height.TALL, key))
+
+    def unfold(self, key: str) -> None:
+        """Show a lane although it is folded away, hidden or a rare thread."""
+        group = next((g for g in self.groups if any(lane.key == key for lane in g.lanes)), None)
+        if group is None:
+            return
+        lane = next(lane for lane in group.lanes if lane.key == key)
+        gone = {group.key, f"{group.key}/{lane.section}"}
+        now = replace(self._now, collapsed=self._now.collapsed - gone, hidden=self._now.hidden - {group.key, lane.key})
+        if key in group.rare:
+            now = replace(now, unfolded=now.unfolded | {group.key})
+        self.change("Show Lane", now)
+
+    @property
+    def folds(self) -> dict[str, bool]:
+        """Keys of the rows that count rare threads, and whether those show below."""
+        return {key: group in self._now.unfolded for key, group in more_keys(self.groups).items()}
+
+    # session and looks
 
     @property
     def lods(self) -> LodStore:
@@ -99,28 +183,24 @@ class TimelineLanes(QObject):
         known = {i.path for i in self.session.inputs}
         same_job = any(i.path in known for i in session.inputs)
         if not same_job:
-            self._collapsed.clear()
-            self._tall.clear()
-            self._unfolded.clear()
+            self._now = LaneArrangement()
+            self.looks.set_filter("")
+            self.arranged.emit()
         self.session = self._job = session
         self.shifts = {}
         self.groups = build_tree(session)
+        self._figures = None
         self._place()
+        self._sort()
+        self.looks.set_session(session, self.groups)
         for trace in self._lods.missing(session):
             self._build(trace)
         return same_job
 
     @property
-    def arrangement(self) -> Folding:
-        """How the lanes are arranged now."""
-        return Folding(frozenset(self._collapsed), frozenset(self._tall), frozenset(self._unfolded))
-
-    def set_arrangement(self, wanted: Folding) -> None:
-        """Arrange the lanes like that."""
-        if wanted != self.arrangement:
-            self._collapsed, self._tall = set(wanted.collapsed), set(wanted.tall)
-            self._unfolded = set(wanted.unfolded)
-            self._place()
+    def theme(self) -> Theme:
+        """The colours in use."""
+        return self._theme
 
     def set_shifts(self, shifts: Shifts) -> None:
         """Move ranks in time for display: ``session`` is the job with other clocks from now on."""
@@ -141,41 +221,6 @@ class TimelineLanes(QObject):
         self._theme = theme
         self.painter.set_theme(theme)
         self.changed.emit()
-
-    def set_collapsed(self, groups: frozenset[int]) -> None:
-        """Fold exactly these groups."""
-        self._collapsed = {g.title for g in self.groups if g.id in groups}
-        self._place()
-
-    def toggle_group(self, group: int) -> None:
-        """Fold or unfold one group."""
-        self.set_collapsed(self.collapsed ^ {group})
-
-    def toggle_lane(self, key: str) -> None:
-        """Make a deep lane tall, or small again; fold or unfold rare threads at the row that counts them."""
-        title = self._more.get(key)
-        if title is None:
-            self._tall ^= {key}
-        else:
-            self._unfolded ^= {title}
-        self._place()
-
-    def unfold(self, key: str) -> None:
-        """Show a lane although it is a rare thread."""
-        titles = {g.title for g in self.groups if key in g.rare}
-        if titles - self._unfolded:
-            self._unfolded |= titles
-            self._place()
-
-    @property
-    def _more(self) -> dict[str, str]:
-        """Titles of groups by the key of the row that counts their rare threads."""
-        return {more_key(g): g.title for g in self.groups if g.rare}
-
-    @property
-    def folds(self) -> dict[str, bool]:
-        """Keys of the rows that count rare threads, and whether those show below."""
-        return {key: title in self._unfolded for key, title in self._more.items()}
 
     def set_found(self, rows: dict[int, Any] | None) -> None:
         """Underline what a search found, ascending rows per input, in place of other runs; None for no search."""
@@ -212,11 +257,33 @@ class TimelineLanes(QObject):
         return next((row.key for row in lanes if (source, lane) in row.parts), "")
 
     def _place(self) -> None:
-        unfolded = frozenset(g.id for g in self.groups if g.title in self._unfolded)
-        self.placement = place(self.groups, self.collapsed, tall=self.tall, unfolded=unfolded)
+        self.placement = arrange(self.ordered, self._now, self.looks.found.lanes)
         self.painter = LanePainter(self.session, self.placement, self._theme, self._lods)
+        self._dress(quiet=True)
         self.placed.emit()
         self.select(self._selection)
+
+    def _dress(self, *, quiet: bool = False) -> None:
+        """Put colours, filter and patterns upon the painter."""
+        self.painter.colour(self.looks.looks)
+        self.painter.brighten(self.looks.found.matched)
+        self.painter.set_patterns(self.looks.patterns)
+        if not quiet:
+            self.changed.emit()
+
+    def _sort(self) -> None:
+        """Compute what ranks are sorted by; until then they keep the order of their numbers."""
+        session, sort = self._job, self._now.sort
+        if sort in (RankSort.RANK, RankSort.OWN) or not session.inputs:
+            self._work.cancel("lane order")
+            return
+
+        def done(figures: dict[int, int]) -> None:
+            if session is self._job:
+                self._figures = (sort, figures)
+                self._place()
+
+        self._work.submit("lane order", lambda cancel: sort_figures(session, sort, cancel), done)
 
     def _build(self, trace: Trace) -> None:
         if id(trace) in self._building:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from viewer.panels.timeline_lanes import Folding
 from viewer.views.keeping import Look
+from viewer.views.lane_arrangement import LaneArrangement
 
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
@@ -46,9 +46,9 @@ def plain_arrangement(arrangement: Any) -> dict[str, Any] | None:
     return plain
 
 
-def arrangement_from(plain: Mapping[str, Any]) -> Folding | None:
+def arrangement_from(plain: Mapping[str, Any]) -> LaneArrangement | None:
     """The reverse; None for what is no arrangement."""
     try:
-        return msgspec.convert(plain, Folding)
+        return msgspec.convert(plain, LaneArrangement)
     except msgspec.ValidationError:
         return None

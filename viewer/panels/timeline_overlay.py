@@ -39,7 +39,11 @@ class View:
         row = self.painter.row_of(lane)
         if row is None:
             return None
-        return QPointF(self.x(time_ns), row.y + LANE_PAD + (depth + 0.5) * row.row_height - self.top)
+        return QPointF(self.x(time_ns), self.y(row.y + LANE_PAD + (depth + 0.5) * row.row_height))
+
+    def y(self, content_y: float) -> float:
+        """Logical px of a height of the content on the canvas."""
+        return self.painter.placement.screen_y(content_y, self.top)
 
 
 def selected_range(session: Session, selection: Selection) -> TimeRange | None:
@@ -65,14 +69,14 @@ def build_overlay(view: View, selection: Selection, arrows: Sequence[Arrow], not
     if selection.slice is not None and selection.slice.input < len(painter.session.inputs):
         box = painter.box_of(selection.slice, view.window, view.width)
         if box is not None:
-            out.selected = QRectF(box.x, box.y - view.top, box.width, box.height)
+            out.selected = QRectF(box.x, view.y(box.y), box.width, box.height)
     if selection.gap is not None:
         row = painter.row_of_lane(selection.gap.input, selection.gap.lane)
         if row is not None and row.lane is not None:
             gap = selection.gap.range
             x0, x1 = view.x(gap.start_ns), view.x(gap.end_ns)
             height = row.row_height * row.lane.sub_rows
-            out.gap = QRectF(x0, row.y + LANE_PAD - view.top, max(x1 - x0, 2.0), height)
+            out.gap = QRectF(x0, view.y(row.y + LANE_PAD), max(x1 - x0, 2.0), height)
             out.gap_text = f"gap {format_duration(gap.length_ns)}"
     for arrow in arrows:
         start = view.point(arrow.start_ns, arrow.start_lane, arrow.start_depth)
@@ -90,11 +94,11 @@ def _pin(view: View, note: Note) -> NotePin | None:
         return None
     row = view.painter.row_of(note.lane)
     if row is not None:
-        y = row.y + LANE_PAD + (note.depth + 0.5) * row.row_height - view.top
+        y = view.y(row.y + LANE_PAD + (note.depth + 0.5) * row.row_height)
     else:
         heads = (r for r in view.painter.placement.rows if r.lane is None)
         header = next((r for r in heads if any(lane.key == note.lane for lane in r.group.lanes)), None)
-        y = (header.y + header.height / 2 - view.top) if header is not None else 14.0
+        y = view.y(header.y + header.height / 2) if header is not None else 14.0
     if not 0 <= y <= view.height:
         return None  # its lane is scrolled away
     return NotePin(note.id, x, y, note.text, note.dx, note.dy)

@@ -57,7 +57,8 @@ class TimelinePointer(QObject):
         window = self._panel.window()
         if window is None or not self._lanes.ready:
             return None
-        return self._lanes.painter.hit(window, self._panel.canvas.width(), at.x(), at.y() + self._panel.scroll_top)
+        y = self._lanes.placement.content_y(at.y(), self._panel.scroll_top)
+        return self._lanes.painter.hit(window, self._panel.canvas.width(), at.x(), y)
 
     def point(self, at: QPointF | None) -> None:
         """The pointer is there now; None when it left."""
@@ -120,6 +121,8 @@ class TimelinePointer(QObject):
             target = selected_range(self._lanes.session, self._lanes.shown(self._context.selection))
             if target is not None:
                 self._panel.set_window(viewport.focused(target, self._panel.extent))
+        elif hit.row.section:
+            self._lanes.toggle_section(hit.row)
         elif hit.row.lane is None:
             self._panel.toggle_group(hit.row.group.id)
 

@@ -7,9 +7,9 @@ be taken back step by step, and is written into session files. Keys that a job d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
 from viewer.views.lane_rare import more_key
@@ -61,6 +61,7 @@ class LaneArrangement:
         sort: the order of ranks; with OWN that of ``ranks``.
         ranks: keys of ranks in an order of one's own.
         lanes: (rank key, keys of its lanes in an order of one's own).
+        filter: the text of the filter.
     """
 
     collapsed: frozenset[str] = frozenset()
@@ -72,6 +73,7 @@ class LaneArrangement:
     sort: RankSort = RankSort.RANK
     ranks: tuple[str, ...] = ()
     lanes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    filter: str = ""
 
     def toggled(self, what: str, key: str) -> LaneArrangement:
         """With a key added to ``collapsed``, ``hidden`` or ``unfolded``, or taken out."""
@@ -238,38 +240,3 @@ def sub_row_height(lane: LaneRow, height: Height) -> int:
 def more_keys(groups: Iterable[LaneGroup]) -> dict[str, str]:
     """Keys of ranks by the key of the row that counts their rarely used threads."""
     return {more_key(g): g.key for g in groups if g.rare}
-
-
-def as_data(now: LaneArrangement) -> dict[str, Any]:
-    """Plain lists and texts for a file: what differs from the default, sets in order."""
-    data = {k: v for k, v in asdict(now).items() if v != getattr(LaneArrangement(), k)}
-    return {k: sorted(v) if isinstance(v, (set, frozenset)) else v for k, v in data.items()}
-
-
-def from_data(data: object) -> LaneArrangement:
-    """The reverse of :func:`as_data`; what makes no sense is left at its default."""
-    given = data if isinstance(data, dict) else {}
-    out: dict[str, Any] = {}
-    for name in ("collapsed", "hidden", "unfolded"):
-        out[name] = frozenset(_texts(given.get(name)))
-    out["pinned"], out["ranks"] = _texts(given.get("pinned")), _texts(given.get("ranks"))
-    out["height"] = _choice(Height, given.get("height"), Height.NORMAL)
-    out["sort"] = _choice(RankSort, given.get("sort"), RankSort.RANK)
-    pairs = [p for p in _list(given.get("heights")) if len(_texts(p)) == 2]
-    out["heights"] = tuple((p[0], _choice(Height, p[1], Height.NORMAL)) for p in pairs)
-    orders = [p for p in _list(given.get("lanes")) if len(_list(p)) == 2 and isinstance(p[0], str)]
-    out["lanes"] = tuple((p[0], _texts(p[1])) for p in orders)
-    assert set(out) == {f.name for f in fields(LaneArrangement)}
-    return LaneArrangement(**out)
-
-
-def _list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else []
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(v for v in _list(value) if isinstance(v, str))
-
-
-def _choice(kind: Any, value: object, otherwise: Any) -> Any:
-    return kind(value) if value in tuple(kind) else otherwise

@@ -49,6 +49,10 @@ class LodStore:
         built = self._built.get(trace)
         return built.longest if built is not None else 2**63 - 1
 
+    def is_built(self, trace: Trace) -> bool:
+        """Whether the levels of a trace are there."""
+        return trace in self._built
+
     def missing(self, session: Session) -> list[Trace]:
         """Traces of the session whose levels are not built."""
         return [i.trace for i in session.inputs if i.trace not in self._built]

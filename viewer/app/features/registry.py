@@ -7,6 +7,7 @@ from typing import Final
 from viewer.app.features.base import Feature
 from viewer.app.features.command_palette import CommandPalette
 from viewer.app.features.find import Find
+from viewer.app.features.lane_view import LaneView
 from viewer.app.features.marks import MarksFeature
 from viewer.app.features.measure import Measuring
 from viewer.app.features.navigation import Navigation
@@ -27,4 +28,5 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     MarksFeature,
     Steps,
     Measuring,
+    LaneView,
 )
