@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QColor, QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QMenu, QToolButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from viewer.base.frames import PlacedRow, Swatch
 from viewer.panels.lane_menu import Entry, menu_actions
@@ -55,7 +55,13 @@ class LaneTools(QObject):
         column = QVBoxLayout(self.box)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        self._extent, self._said = extent, QLabel()
+        self._said.setObjectName("filter-result")
+        self._said.setTextFormat(Qt.TextFormat.PlainText)
+        self._said.setContentsMargins(10, 0, 4, 0)
+        self._said.hide()
         column.addWidget(extent)
+        column.addWidget(self._said)
         row = QHBoxLayout()
         row.setContentsMargins(6, 0, 6, 1)
         row.setSpacing(4)
@@ -106,18 +112,28 @@ class LaneTools(QObject):
         self.field.setPalette(palette)
         self.field.setToolTip(sentence or HELP)
         self.field.setAccessibleDescription(sentence or HELP)
-        if sentence and self.field.hasFocus():
-            QToolTip.showText(self.field.mapToGlobal(QPoint(0, self.field.height())), sentence, self.field)
-        else:
-            QToolTip.hideText()
+        self._say(sentence, wrong=True)
+        self._panel.hovered.emit(sentence)
 
     def _tell_found(self) -> None:
         found = self._lanes.looks.found
+        text = ""
         if found.lanes is not None:
-            lanes = len(found.lanes)
-            text = f"{found.count:,} slices on {lanes} lane{'' if lanes == 1 else 's'}"
-            self.field.setToolTip(f"{text}.\n{HELP}")
-            self.field.setAccessibleDescription(text)
+            lanes, slices = len(found.lanes), found.count
+            text = f"{slices:,} slice{'' if slices == 1 else 's'} on {lanes} lane{'' if lanes == 1 else 's'}"
+        self.field.setAccessibleDescription(text or HELP)
+        self._say(text, wrong=False)
+
+    def _say(self, text: str, *, wrong: bool) -> None:
+        """Say above the filter what it found or what is wrong with it, in place of the job's extent."""
+        palette = self._extent.palette()
+        palette.setColor(palette.ColorRole.WindowText, QColor(self._lanes.theme["error" if wrong else "text"]))
+        self._said.setPalette(palette)
+        room = self.box.width() - 14
+        self._said.setText(self._said.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, room))
+        self._said.setToolTip(text)
+        self._said.setVisible(bool(text))
+        self._extent.setVisible(not text)
 
     # hidden lanes
 
