@@ -239,7 +239,6 @@ class TimelinePanel(QWidget):
         else:
             shown = self._lanes.shown(Selection(gap=target)).gap or target
             time, lane, depth = shown.range, target.lane, 0
-            time, lane, depth = target.range, target.lane, 0
         self._lanes.unfold(self._lanes.lane_key(target.input, lane))
         self.set_window(viewport.revealed(time, window, self.extent))
         for row in self._lanes.placement.rows:
