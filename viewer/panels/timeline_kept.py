@@ -145,7 +145,7 @@ class TimelineKept(QObject):
         cursor = self._panel.pointer.cursor
         if cursor is None:
             return None
-        row = self._lanes.placement.at(cursor.y() + self._panel.scroll_top)
+        row = self._lanes.placement.at(self._lanes.placement.content_y(cursor.y(), self._panel.scroll_top))
         late = self._context.shifts.get(row.group.id, 0) if row is not None else 0
         return time_at(window, self._panel.canvas.width(), cursor.x()) - late
 
