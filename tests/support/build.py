@@ -36,7 +36,10 @@ THREAD = 1
 
 @dataclass(frozen=True)
 class Event:
-    """One slice to be; ``collective`` fills a row of the collectives table (its "Collective name")."""
+    """One slice to be; ``collective`` fills a row of the collectives table (its "Collective name").
+
+    ``about`` holds further columns of that row by name, texts as texts.
+    """
 
     name: str
     start: int
@@ -49,6 +52,7 @@ class Event:
     device: int | None = None
     stream: int | None = None
     collective: str = ""
+    about: dict[str, Any] = field(default_factory=dict)
     args: dict[str, Any] = field(default_factory=dict)
 
 
@@ -142,23 +146,20 @@ def make_trace(
         args_len=np.array(lengths, np.int32),
     )
     described = [i for i, e in enumerate(events) if e.collective]
-    absent, unknown = np.full(len(described), ABSENT, np.int64), np.full(len(described), -1, np.int32)
+
+    def about(column: str) -> Any:
+        return ids(events[i].about.get(column) for i in described)
+
+    def text_about(column: str) -> Any:
+        values = [events[i].about.get(column) for i in described]
+        return np.array([-1 if v is None else code(v) for v in values], np.int32)
+
+    numbers = ("in_elems", "out_elems", "group_size", "seq", "comms_id", "src", "dst", "first_rank", "rank_stride")
     collectives = RawCollectives(
         slice=np.array(described, np.int64),
         kind=np.array([code(events[i].collective) for i in described], np.int32),
-        in_elems=absent,
-        out_elems=absent,
-        dtype=unknown,
-        group_size=absent,
-        group=unknown,
-        group_desc=unknown,
-        group_ranks=unknown,
-        seq=absent,
-        comms_id=absent,
-        src=absent,
-        dst=absent,
-        first_rank=absent,
-        rank_stride=absent,
+        **{name: about(name) for name in numbers},
+        **{name: text_about(name) for name in ("dtype", "group", "group_desc", "group_ranks")},
     )
     ends = RawFlows(
         time_ns=np.array([f[3] for f in flows], np.int64),

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from viewer.app.clocks import settle_clocks
 from viewer.app.console import TerminalProgress, complain, say, say_bytes
 from viewer.app.logs import start_logging
 from viewer.app.options import JobOptions
@@ -76,6 +77,7 @@ def open_job(paths: list[Path], options: JobOptions) -> OpenResult:
     start_logging()  # what fails in a thread is logged with its stack, which must not reach the terminal
     with TerminalProgress() as progress:
         result = opener_for(paths, options).open(progress.sink)
+        result.session = settle_clocks(result.session, options.align)
     for failure in result.failures:
         complain(failure.sentence())
     if not result.session.inputs and not result.failures:

@@ -238,9 +238,9 @@ def _job_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the files make a job")
     group.add_argument(
         "--align",
-        choices=("auto", "base", "none"),
+        metavar="auto|base|none|FILE",
         default="auto",
-        help="clocks: auto (default), base times only, or none",
+        help="clocks: aligned by the collectives (auto, default), base times only, none, or as a report's clock says",
     )
     group.add_argument(
         "--rank", metavar="FILE=N", action="append", default=[], help="the rank of a file; may be repeated"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from viewer.app.clocks import settle_clocks
 from viewer.app.opening_state import ProgressBoard
 from viewer.app.options import JobOptions
 from viewer.base.errors import Cancelled, InputError, RankscopeError
@@ -202,7 +203,7 @@ class JobController(QObject):
             run.board.settle(failure.path, "failed")
         for left in result.skipped:
             run.board.settle(left.where, "cancelled")
-        session = result.session if result.session.inputs else None
+        session = settle_clocks(result.session, run.options.align) if result.session.inputs else None
         files = [i.path for i in result.session.inputs]
         jobs = tuple(job_paths([files[i] for i in job], files, run.paths) for job in result.jobs)
         return Ending(run.paths, session, tuple(result.failures), tuple(result.skipped), jobs)

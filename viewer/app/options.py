@@ -12,7 +12,7 @@ class JobOptions:
 
     Attributes:
         given_ranks: rank by path as typed (``--rank FILE=N``).
-        align: "auto", "base" or "none".
+        align: "auto", "base", "none", or a file with offsets.
         rules: a file with class rules that go before the shipped ones.
     """
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from viewer.analyses.attribution import DeviceFigures, attribute
+from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idle import IdleSplit, idle
 from viewer.analyses.kernels import MOST_ROWS, KernelRow, LeftOut, kernel_rows
@@ -25,6 +26,7 @@ from viewer.analyses.steps import Step, step_table
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, Paint
+from viewer.exporters.report_clock import clock_part
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -67,7 +69,7 @@ def report(
             for error in failures
         ],
         "job": _job(session),
-        "clock": _clock(session),
+        "clock": clock_part(session),
         "ranks": [_rank(item, None if raw is None else raw[item.index]) for item in session.inputs],
         "kernels": [_kernel(row) for row in kernels],
         "collectives": None,
@@ -197,6 +199,7 @@ def _job(session: Session) -> Json:
     size = sizes.pop() if len(sizes) == 1 else None
     ranks = sorted({item.rank for item in session.inputs if item.rank is not None})
     missing = sorted(set(range(size)) - set(ranks)) if size is not None and 0 < size <= MOST_MISSING else None
+    purposes = {(g.name, g.description): g.purpose or None for g in job_groups(session).groups}
     groups: dict[tuple[str, str, int | None, tuple[int, ...]], ProcessGroup] = {}
     for meta in metas:
         for group in meta.groups:
@@ -212,37 +215,9 @@ def _job(session: Session) -> Json:
                 "size": g.size,
                 "ranks": g.ranks or None,
                 "ranks_complete": g.ranks_complete,
-                "kind": None,
+                "kind": purposes.get((g.name, g.description)),
             }
             for g in groups.values()
-        ],
-    }
-
-
-def _clock(session: Session) -> Json:
-    connected = [i for i in session.inputs if i.clock.known and i.rank is not None]
-    reference = min(connected, key=lambda i: (i.rank, i.index), default=None)
-    t0 = None
-    if reference is not None and reference.trace.meta.gpu_first_ns is not None:
-        t0 = reference.clock.to_session(reference.trace.meta.gpu_first_ns)
-    return {
-        "method": "base" if any(i.clock.base_ns for i in session.inputs) else "none",
-        "reference": reference.rank if reference is not None else None,
-        "t0_ns": t0,
-        "match_rate": None,
-        "ranks": [
-            {
-                "input": i.index,
-                "rank": i.rank,
-                "offset_ns": i.clock.offset_ns if i.clock.known else None,
-                "drift_ppb": 0 if i.clock.known else None,
-                "matches": 0,
-                "spread_ns": None,
-                "low_ns": None,
-                "high_ns": None,
-                "connected": i.clock.known,
-            }
-            for i in session.inputs
         ],
     }
 

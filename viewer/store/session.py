@@ -1,44 +1,29 @@
 """The job: its inputs, their ranks and their clocks. Immutable; opening one more file makes a new session.
 
-Session time is absolute int64 ns: raw time of a file + its base time + its clock correction.
+Session time is absolute int64 ns: raw time of a file + its base time - the offset of its clock
+(``viewer.base.clock``).
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
+from viewer.base.clock import Clock
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
+from viewer.base.memo import Memo
 from viewer.base.selection import TimeRange
 from viewer.store.rules import RuleTable, shipped_rules
 from viewer.store.trace import Trace
 
+T = TypeVar("T")
+
 FAR_APART_NS = 30 * 24 * 3600 * 1_000_000_000
 """Files further apart than this share no clock (one counts from boot, the other from 1970)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """session time = raw + base_ns + offset_ns. ``known`` is False where the file was only moved to be seen."""
-
-    base_ns: int = 0
-    offset_ns: int = 0
-    known: bool = True
-
-    @property
-    def shift_ns(self) -> int:
-        """What to add to a raw time."""
-        return self.base_ns + self.offset_ns
-
-    def to_session(self, raw_ns: int) -> int:
-        """Raw time of the file -> session time."""
-        return raw_ns + self.shift_ns
-
-    def to_raw(self, session_ns: int) -> int:
-        """Session time -> raw time of the file."""
-        return session_ns - self.shift_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +74,23 @@ class Session:
     groups: tuple[RankGroup, ...] = ()
     findings: tuple[Finding, ...] = ()
     rules: RuleTable = field(default_factory=shipped_rules)
+    clock_method: str = "base"
+    """How the clocks came about: "collectives", "base", "none", "given"."""
+    _shared: Memo = field(default_factory=Memo, repr=False, compare=False)
+    _own: Memo = field(default_factory=Memo, repr=False, compare=False)
+
+    def memo(self, key: Hashable, build: Callable[[], T]) -> T:
+        """A value derived from the traces and ranks of this session, not from its clocks; built once (thread-safe)."""
+        return self._shared.get(key, build)
+
+    def clocked_memo(self, key: Hashable, build: Callable[[], T]) -> T:
+        """As :meth:`memo`, for what depends on the clocks too."""
+        return self._own.get(key, build)
+
+    def with_clocks(self, clocks: Sequence[Clock], method: str) -> Session:
+        """The same job on other clocks, one per input; what does not depend on them is not built again."""
+        inputs = tuple(replace(i, clock=c) for i, c in zip(self.inputs, clocks, strict=True))
+        return Session(inputs, self.groups, self.findings, self.rules, method, self._shared, Memo())
 
     def extent(self) -> TimeRange | None:
         """First start to last end over all inputs; None without events."""
@@ -137,7 +139,8 @@ def build_session(opened: list[Opened], rules: RuleTable | None = None, align: s
         rank, source = (item.given_rank, "given") if item.given_rank is not None else (meta.rank, meta.rank_source)
         inputs.append(Input(index, item.path, item.trace, rank, source, clocks[index]))
     inputs = _segments_and_conflicts(inputs, findings)
-    return Session(tuple(inputs), _groups(inputs), tuple(findings), rules or shipped_rules())
+    method = "base" if any(c.base_ns for c in clocks) else "none"
+    return Session(tuple(inputs), _groups(inputs), tuple(findings), rules or shipped_rules(), method)
 
 
 def _clocks(opened: list[Opened], align: str, findings: list[Finding]) -> list[Clock]:
@@ -152,7 +155,7 @@ def _clocks(opened: list[Opened], align: str, findings: list[Finding]) -> list[C
             if reference is None:
                 reference = start
             elif abs(start - reference) > FAR_APART_NS:
-                clock = Clock(base, reference - start, known=False)
+                clock = Clock(base, start - reference, known=False)
                 findings.append(
                     Finding(
                         "no-common-clock",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT, LaneKind
+from viewer.base.memo import Memo
 from viewer.store.args import ArgsText
 from viewer.store.assemble import Tables, mark_collectives, paints
 from viewer.store.files import Columns, columns_in_memory, open_table, read_meta, read_table
@@ -89,8 +89,7 @@ class Trace:
         """Set by the opener."""
         self.folder: Path | None = None
         """Where the tables are, None in memory."""
-        self._memo: dict[Hashable, Any] = {}
-        self._lock = threading.RLock()
+        self._memo = Memo()
 
     @classmethod
     def open(cls, folder: Path) -> Trace:
@@ -209,8 +208,4 @@ class Trace:
 
     def memo(self, key: Hashable, build: Callable[[], T]) -> T:
         """A value derived from this trace alone, built once (thread-safe)."""
-        with self._lock:
-            if key not in self._memo:
-                self._memo[key] = build()
-            value: T = self._memo[key]
-            return value
+        return self._memo.get(key, build)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from viewer.analyses.host import stack_of
+from viewer.base.dtypes import element_bytes
 from viewer.base.frames import Figure, Section
 from viewer.base.ids import ABSENT, Paint
 from viewer.base.units import format_bytes, format_count, format_rate
@@ -46,33 +47,7 @@ CONFIGURATION_KEYS = frozenset(
 )
 """Args that have a figure of their own."""
 
-_ELEMENT_BYTES = {
-    "float": 4,
-    "double": 8,
-    "half": 2,
-    "bfloat16": 2,
-    "float16": 2,
-    "float32": 4,
-    "float64": 8,
-    "byte": 1,
-    "char": 1,
-    "bool": 1,
-    "short": 2,
-    "int": 4,
-    "long": 8,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
-    "float8_e4m3fnuz": 1,
-    "float8_e5m2fnuz": 1,
-    "complexfloat": 8,
-    "complexdouble": 16,
-}
 _WRITTEN = "As the profiler writes it in the event's args."
-
-
-def element_bytes(dtype: str) -> int | None:
-    """Bytes of one element of a dtype as PyTorch spells it, None when it is not known."""
-    return _ELEMENT_BYTES.get(dtype.strip().lower().removeprefix("c10::").removeprefix("torch."))
 
 
 def configuration_section(subject: Subject, args: Mapping[str, Any]) -> list[Section]:

@@ -287,7 +287,9 @@ def runs(view: RangeView, row: int) -> Runs:
     table, scope, session = view.table, view.scope, view.session
     found = runs_in(session, scope.parts, scope.windows, table.by, table.keys[row])
     source = [np.full(len(r), i, np.int64) for i, r in found.items()]
-    start = [session.inputs[i].trace.slices.start_ns[r] + session.inputs[i].clock.shift_ns for i, r in found.items()]
+    start = [
+        session.inputs[i].clock.many_to_session(session.inputs[i].trace.slices.start_ns[r]) for i, r in found.items()
+    ]
     if not found:
         return Runs(np.empty(0, np.int64), np.empty(0, np.int64), {})
     order = np.argsort(np.concatenate(start), kind="stable")

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from tests.picture_job import job
 from viewer.app.remap import remap_selection
+from viewer.base.clock import Clock
 from viewer.base.selection import EMPTY, GapRef, Selection, SliceRef, TimeRange
-from viewer.store.session import Clock, Opened, Session, build_session
+from viewer.store.session import Opened, Session, build_session
 
 
 def part(session: Session, *indexes: int) -> Session:

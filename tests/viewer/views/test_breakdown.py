@@ -8,12 +8,12 @@ import pytest
 from tests.support.build import call, copy, kernel, make_session, make_trace, op, rows_named
 from tests.support.panel_frames import figure, section, table, titles, unexplained, values
 from tests.support.panel_job import job, of
+from viewer.base.dtypes import element_bytes
 from viewer.base.ids import Paint
 from viewer.base.selection import Selection, SliceRef
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.views.breakdown import breakdown, prepare
-from viewer.views.kernel_args import element_bytes
 from viewer.views.kernel_runs import histogram_of
 
 

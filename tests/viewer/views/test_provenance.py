@@ -5,8 +5,9 @@ from pathlib import Path
 
 from tests.picture_job import PLAIN, US, job, trace_of
 from viewer import __version__
+from viewer.base.clock import Clock
 from viewer.base.selection import TimeRange
-from viewer.store.session import Clock, Opened, build_session
+from viewer.store.session import Opened, build_session
 from viewer.views.provenance import clock_words, provenance, rank_words
 
 

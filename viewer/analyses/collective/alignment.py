@@ -1,0 +1,278 @@
+"""One clock for all ranks, from the ends of their shared operations.
+
+Members of an all-reduce, all-gather, reduce-scatter or equal all-to-all end at about the same instant, so the
+differences of their ends are differences of their clocks (``differences``). Least squares over all groups joins them,
+also where two ranks meet only through others (``solving``). Causality gives hard bounds (``bounds``): no member ends
+before the last one began, no receive ends before its send began.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.collective.bounds import feasible
+from viewer.analyses.collective.differences import FEWEST, Difference, differences
+from viewer.analyses.collective.evidence import Evidence, evidence
+from viewer.analyses.collective.held import hold
+from viewer.analyses.collective.lines import spread_of
+from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.point_to_point import Pairs, pair
+from viewer.analyses.collective.solving import Solved, components, largest, solve
+from viewer.base.clock import Clock
+from viewer.store.session import Session
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+
+SYSTEMATIC_NS: Final = 3_000
+"""Kernels of one operation end in the order in which the last data reach them: microseconds apart, always alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankClock:
+    """The clock of one rank against the reference, ns. file time = session time + offset + drift x (time - t0).
+
+    ``low_ns`` and ``high_ns`` are the offsets at t0 that causality allows, None without a bound. ``error_ns`` is the
+    standard error of the offset, ``spread_ns`` the scatter of one match. ``why`` says why a rank is not connected.
+    ``held`` is empty, or (file time from which, offset) where the clock was set step by step.
+    """
+
+    group: int
+    rank: int | None
+    offset_ns: int
+    drift_ppb: int
+    matches: int
+    spread_ns: int | None
+    error_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
+    connected: bool
+    why: str = ""
+    held: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def uncertainty_ns(self) -> int | None:
+        """No lateness below this is reported.
+
+        Three times the scatter of a match or the standard error, whichever is more, and what no trace can tell from the
+        clock: that one rank's kernels always end a little later.
+        """
+        if self.spread_ns is None or self.error_ns is None:
+            return None
+        return 3 * max(self.spread_ns, self.error_ns) + SYSTEMATIC_NS
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """The clocks of a job. ``reference`` is the RankGroup id whose clock is the job's, None when nothing was aligned.
+
+    ``clocks`` has one entry per RankGroup of the session, by id. The residual arrays have one entry per member of an
+    operation whose ends were used: RankGroup id, time (ns after ``zero_ns``), and how far its end lay from the median
+    end of its operation before and after, ns.
+    """
+
+    method: str
+    reference: int | None
+    t0_ns: int | None
+    match_rate: float | None
+    pairs: Pairs
+    clocks: tuple[RankClock, ...]
+    zero_ns: int
+    residual_group: NDArray[np.int32]
+    residual_time: F64
+    residual_before: F64
+    residual_after: F64
+
+
+def align(session: Session) -> Alignment:
+    """The clocks that the job's operations tell, whatever the session's clocks are now. Built once."""
+    return session.memo("alignment", lambda: _align(session))
+
+
+def _align(session: Session) -> Alignment:
+    found = evidence(session)
+    column = {group: i for i, group in enumerate(found.ranks)}
+    count = len(column)
+    node = np.array([column.get(int(n), -1) for n in range(len(session.groups))] + [-1], np.int64)[found.matches.node]
+    used = found.together[found.op] & (node >= 0)
+    compared = differences(found, node, used)
+    width = max([count, *(p.hub + 1 for p in compared)])
+    part = components(width, [(p.hub, p.member) for p in compared])
+    main = largest(part[:count])
+    inside = [p for p in compared if part[p.hub] == main] if main >= 0 else []
+    if not inside:
+        return _unaligned(session, found)
+    members = [i for i in range(count) if part[i] == main]
+    reference = members[0]  # found.ranks ascend by rank
+    t0 = _first_gpu(session, found.ranks[reference])
+    shift = float(t0 - found.zero_ns)
+    solved = solve(inside, count, width, reference, shift)
+    x = found.end.astype(np.float64) - shift
+    time = x if solved.begins is None else hold(x, solved.begins) - solved.begins[0]
+    drifted = np.where(node >= 0, solved.slopes[node], 0.0) * time
+    pairs, sent = _sent(session, found, column, part, solved, shift)
+    low, high, offsets = feasible(found, node, count, reference, solved.offsets, drifted, sent)
+    before, after, which = _residuals(found, node, used & np.isin(node, members), offsets, drifted)
+    clocks = []
+    for group in session.groups:
+        i = column.get(group.id, -1)
+        if i < 0 or part[i] != main:
+            clocks.append(_apart(group.id, group.rank, _why(session, found, group.id, i, compared)))
+            continue
+        mine = node[which] == i
+        clocks.append(
+            RankClock(
+                group=group.id,
+                rank=group.rank,
+                offset_ns=round(offsets[i]),
+                drift_ppb=round(solved.slopes[i] * 1e9),
+                matches=int(mine.sum()),
+                spread_ns=round(spread_of(after[mine])),
+                error_ns=round(solved.errors[i]),
+                low_ns=None if np.isinf(low[i]) else math.ceil(low[i]),
+                high_ns=None if np.isinf(high[i]) else math.floor(high[i]),
+                connected=True,
+                held=_held(solved, i, offsets[i], t0),
+            )
+        )
+    return Alignment(
+        "collectives",
+        found.ranks[reference],
+        t0,
+        _rate(found, pairs),
+        pairs,
+        tuple(clocks),
+        found.zero_ns,
+        np.array(found.ranks, np.int32)[node[which]],
+        x[which] + shift,
+        before,
+        after,
+    )
+
+
+def clocks_of(session: Session, alignment: Alignment) -> list[Clock]:
+    """The clock of each input under an alignment; ranks that are not connected keep their base time alone."""
+    by_group = {c.group: c for c in alignment.clocks}
+    out = []
+    for item in session.inputs:
+        told = by_group.get(session.group_of(item.index).id)
+        if told is None or not told.connected or alignment.t0_ns is None:
+            out.append(item.clock if not item.clock.known else Clock(item.clock.base_ns))
+        else:
+            out.append(Clock(item.clock.base_ns, told.offset_ns, told.drift_ppb, alignment.t0_ns, True, told.held))
+    return out
+
+
+def _sent(
+    session: Session, found: Evidence, column: dict[int, int], part: I64, solved: Solved, shift: float
+) -> tuple[Pairs, tuple[I64, F64, I64, F64]]:
+    """Sends with their receives, and what they bound: (column, start) and (column, end) without the drift."""
+    every = everything(session)
+    columns = np.array([column.get(g.id, -1) for g in session.groups] + [-1], np.int64)[every.node]
+    main = part == largest(part[: len(column)])
+    columns = np.where((columns >= 0) & main[columns], columns, -1)
+    slopes: F64 = np.append(solved.slopes, 0.0)[columns]
+
+    def without_drift(times: I64, which: I64) -> F64:
+        since_zero: F64 = (times[which] - found.zero_ns).astype(np.float64)
+        x: F64 = since_zero - shift
+        out: F64 = since_zero - slopes[which] * (
+            x if solved.begins is None else hold(x, solved.begins) - solved.begins[0]
+        )
+        return out
+
+    def aligned(which: I64) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        moved = np.append(solved.offsets, 0.0)[columns[which]]
+        start = without_drift(every.start, which) - moved
+        end = without_drift(every.end, which) - moved
+        return start, end, columns[which] >= 0
+
+    pairs = pair(session, aligned, 3.0 * float(solved.errors.max()) + SYSTEMATIC_NS)
+    return pairs, (
+        columns[pairs.send],
+        without_drift(every.start, pairs.send),
+        columns[pairs.receive],
+        without_drift(every.end, pairs.receive),
+    )
+
+
+def _rate(found: Evidence, pairs: Pairs) -> float | None:
+    """Share of the kernels that another opened rank should share, and does."""
+    there = found.matches.matchable + pairs.countable
+    return (found.matches.matched + 2 * len(pairs)) / there if there else None
+
+
+def _unaligned(session: Session, found: Evidence) -> Alignment:
+    why = "no operation is shared with another opened rank" if not len(found.matches) else "too few shared operations"
+    clocks = tuple(_apart(g.id, g.rank, why) for g in session.groups)
+    none = np.empty(0, np.float64)
+    pairs = pair(session, lambda which: (which * 0.0, which * 0.0, np.zeros(len(which), np.bool_)), 0.0)
+    based = any(i.clock.base_ns for i in session.inputs)
+    return Alignment(
+        "base" if based else "none", None, None, _rate(found, pairs), pairs, clocks, found.zero_ns,
+        np.empty(0, np.int32), none, none, none,
+    )  # fmt: skip
+
+
+def _apart(group: int, rank: int | None, why: str) -> RankClock:
+    return RankClock(group, rank, 0, 0, 0, None, None, None, None, connected=False, why=why)
+
+
+def _why(session: Session, found: Evidence, group: int, column: int, pairs: Sequence[Difference]) -> str:
+    if column < 0:
+        if any(session.inputs[i].conflict for i in session.groups[group].inputs):
+            return "another file states the same rank for the same time"
+        return "its file counts time from another origin"
+    if any(column in (p.hub, p.member) for p in pairs):
+        return "its operations are shared with ranks that no other opened rank meets"
+    if bool((found.matches.node == group).any()):
+        return f"fewer than {FEWEST} shared operations whose ends agree"
+    return "no operation is shared with another opened rank"
+
+
+def _first_gpu(session: Session, group: int) -> int:
+    """t0: the first start of GPU work of a rank, on its own clock (raw + base)."""
+    starts = [
+        first + session.inputs[i].clock.base_ns
+        for i in session.groups[group].inputs
+        if (first := session.inputs[i].trace.meta.gpu_first_ns) is not None
+    ]
+    return min(starts) if starts else 0
+
+
+def _centres(found: Evidence, which: I64, node: I64, offsets: F64, drifted: F64) -> F64:
+    """Per chosen member the median end of its operation on the aligned clock."""
+    corrected = found.end[which] - offsets[node[which]] - drifted[which]
+    op = found.op[which]
+    order = np.lexsort((corrected, op))
+    begin = np.flatnonzero(np.concatenate(([True], op[order][1:] != op[order][:-1]))) if len(op) else np.empty(0, int)
+    size = np.diff(np.concatenate((begin, [len(op)])))
+    low, high = corrected[order][begin + (size - 1) // 2], corrected[order][begin + size // 2]
+    out = np.empty(len(which))
+    out[order] = np.repeat((low + high) / 2, size)
+    return out
+
+
+def _residuals(found: Evidence, node: I64, used: NDArray[np.bool_], offsets: F64, drifted: F64) -> tuple[F64, F64, I64]:
+    """How far each end lies from the median of its operation: before, after, and which members these are."""
+    which = np.flatnonzero(used)
+    none = np.zeros_like(drifted)
+    before = found.end[which] - _centres(found, which, node, np.zeros_like(offsets), none)
+    corrected = found.end[which] - offsets[node[which]] - drifted[which]
+    return before, corrected - _centres(found, which, node, offsets, drifted), which
+
+
+def _held(solved: Solved, column: int, offset: float, t0: int) -> tuple[tuple[int, int], ...]:
+    """(file time from which, offset) of a clock that is set between the bursts; () for one that runs evenly."""
+    if solved.begins is None or not solved.slopes[column]:
+        return ()
+    begins = solved.begins
+    levels = offset + solved.slopes[column] * (begins - begins[0])
+    # The clock is set somewhere between two bursts: their begins are the only instants that are known.
+    return tuple((t0 + round(b), round(v)) for b, v in zip(begins, levels, strict=True))

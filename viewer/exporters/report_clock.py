@@ -1,0 +1,48 @@
+"""The report's ``clock``: how the clocks of the files were brought together, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from viewer.analyses.collective.alignment import RankClock, align
+from viewer.store.session import Input, Session
+
+Json = dict[str, Any]
+
+
+def clock_part(session: Session) -> Json:
+    """``clock`` of the report. Offsets hold at ``t0_ns``: file time = session time + offset + drift x (t - t0)."""
+    found = align(session)
+    aligned = session.clock_method == "collectives"
+    group = session.groups[found.reference] if aligned and found.reference is not None else None
+    connected = [i for i in session.inputs if i.clock.known and i.rank is not None]
+    lowest = min(connected, key=lambda i: (i.rank, i.index), default=None)
+    rank = group.rank if group is not None else (lowest.rank if lowest is not None else None)
+    t0 = found.t0_ns if aligned else None
+    if not aligned and lowest is not None and lowest.trace.meta.gpu_first_ns is not None:
+        t0 = lowest.clock.to_session(lowest.trace.meta.gpu_first_ns)
+    by_group = {c.group: c for c in found.clocks}
+    return {
+        "method": session.clock_method,
+        "reference": rank,
+        "t0_ns": t0,
+        "match_rate": None if found.match_rate is None else round(found.match_rate, 6),
+        "ranks": [_rank(i, by_group[session.group_of(i.index).id], aligned=aligned) for i in session.inputs],
+    }
+
+
+def _rank(item: Input, told: RankClock, *, aligned: bool) -> Json:
+    known = item.clock.known
+    return {
+        "input": item.index,
+        "rank": item.rank,
+        "offset_ns": item.clock.offset_ns if known else None,
+        "drift_ppb": item.clock.drift_ppb if known else None,
+        "matches": told.matches,
+        "spread_ns": told.spread_ns if aligned else None,
+        "uncertainty_ns": told.uncertainty_ns if aligned else None,
+        "low_ns": told.low_ns if aligned else None,
+        "high_ns": told.high_ns if aligned else None,
+        "connected": told.connected if aligned else known,
+        "why": told.why or None,
+    }
