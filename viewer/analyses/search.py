@@ -180,7 +180,7 @@ def search(session: Session, wanted: Wanted, cancel: CancelToken | None = None) 
             token.check()
             rows = _rows(item, wanted, query, token)
             if len(rows):
-                parts.append(InputHits(item.index, rows, item.trace.slices.start_ns[rows] + item.clock.shift_ns))
+                parts.append(InputHits(item.index, rows, item.clock.many_to_session(item.trace.slices.start_ns[rows])))
     return Hits(tuple(parts))
 
 

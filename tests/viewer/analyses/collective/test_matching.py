@@ -156,7 +156,9 @@ def test_megatron(shared: Path, tmp_path: Path) -> None:
 
 
 def test_two_ranks_of_many_without_metadata(shared: Path, tmp_path: Path) -> None:
-    session = JobOpener([shared / "data" / "kineto-multirank" / "hta_sampled_2rank"], cache=Cache(tmp_path)).open().session
+    session = (
+        JobOpener([shared / "data" / "kineto-multirank" / "hta_sampled_2rank"], cache=Cache(tmp_path)).open().session
+    )
     found = align(session)
     assert (found.reference, found.match_rate) == (None, None)
     assert all(o.peer.tolist() == [ABSENT] * 10 for o in (operations(i.trace) for i in session.inputs))
