@@ -21,12 +21,14 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 
 from tests.bench.made import make_job
 from tests.support.themes import theme
-from viewer.base.selection import TimeRange
+from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.panels.breakdown import BreakdownPanel
 from viewer.panels.context import JobContext
+from viewer.panels.range_table import RangePanel
 from viewer.panels.timeline import TimelinePanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
+from viewer.views.range_table import ALL
 
 Figure = dict[str, Any]
 RANKS: Final = 64
@@ -211,11 +213,42 @@ def click_to_breakdown(desk: Desk) -> Iterator[Figure]:
     yield only("the same on the clock", _median(clock), "ms")
 
 
+def range_table(desk: Desk) -> Iterator[Figure]:
+    """The Selection panel over everything: from the selection of a range to the rows."""
+    panel = RangePanel(desk.context)
+    panel.what.setCurrentIndex(panel.what.findData(ALL))
+    panel.resize(1200, 300)
+    panel.show()
+    extent = desk.context.session.extent()
+    assert extent is not None
+    cpu, clock, lag = [], [], 0.0
+    for n in range(5):
+        begin, used = time.perf_counter(), time.process_time()
+        desk.context.select(Selection(range=TimeRange(extent.start_ns - n, extent.end_ns + 1)))
+        last = time.thread_time()
+        while desk.work.pending:
+            QApplication.processEvents()
+            lag = max(lag, time.thread_time() - last) if n else 0.0
+            last = time.thread_time()
+            time.sleep(0.005)
+        cpu.append((time.process_time() - used) * 1000)
+        clock.append((time.perf_counter() - begin) * 1000)
+        assert panel.shown is not None
+        assert panel.shown.table.total[0] == sum(len(i.trace) for i in desk.context.session.inputs)
+    desk.context.select(EMPTY)
+    desk.settle()
+    panel.deleteLater()
+    yield at_most("range table over all slices, median (all threads)", _median(cpu[1:]), "ms", 300)
+    yield only("the same on the clock", _median(clock[1:]), "ms")
+    yield only("the first range table of a job, with its index (all threads)", cpu[0], "ms")
+    yield only("the longest that the window was busy meanwhile", lag * 1000, "ms")
+
+
 def _median(values: list[float]) -> float:
     return float(np.median(values))
 
 
-ON_THE_DESK: Final[tuple[Callable[[Desk], Iterator[Figure]], ...]] = (click_to_breakdown,)
+ON_THE_DESK: Final[tuple[Callable[[Desk], Iterator[Figure]], ...]] = (click_to_breakdown, range_table)
 """Measured on the job of 10M slices after the frames: add a function of the Desk here."""
 
 APART: Final[tuple[str, ...]] = ("tests.bench.start",)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -201,8 +203,7 @@ class _Merger:
 
     def __init__(self, session: Session, by: str, inputs: int, span_ns: int | None) -> None:
         self._session, self._by, self._inputs, self._span = session, by, inputs, span_ns
-        self._number: dict[Hashable, int] = {}
-        self._keys: list[tuple[Any, ...]] = []
+        self._number: defaultdict[tuple[Any, ...], int] = defaultdict(count().__next__)
         self._into: list[I64] = []
         self._stats: list[I64] = []
         self._source: list[I64] = []
@@ -219,15 +220,8 @@ class _Merger:
         )
         used = np.flatnonzero(stats[:-1, COUNT])
         rank = (self._session.group_of(source).id,) if self._by in ("rank", "lane") else ()
-        into = np.empty(len(used), np.int64)
-        for k, g in enumerate(used.tolist()):
-            key = rank + keys[g]
-            number = self._number.get(key)
-            if number is None:
-                number = self._number[key] = len(self._keys)
-                self._keys.append(key)
-            into[k] = number
-        self._into.append(into)
+        names = [rank + keys[g] for g in used.tolist()] if rank else [keys[g] for g in used.tolist()]
+        self._into.append(np.fromiter(map(self._number.__getitem__, names), np.int64, len(used)))
         self._stats.append(stats[used])
         self._source.append(np.full(len(used), source, np.int64))
         for place, column in enumerate((COUNT, CUT, UNION, OWN)):
@@ -235,31 +229,28 @@ class _Merger:
 
     def table(self) -> RangeTable:
         """What is counted by now."""
-        n = len(self._keys)
         into = np.concatenate(self._into) if self._into else np.empty(0, np.int64)
         stats = np.concatenate(self._stats) if self._stats else np.empty((0, 8), np.int64)
         source = np.concatenate(self._source) if self._source else np.empty(0, np.int64)
-
-        def added(column: int) -> I64:
-            out = np.zeros(n, np.int64)
-            np.add.at(out, into, stats[:, column])
-            return out
-
-        least, most = np.full(n, np.iinfo(np.int64).max), np.full(n, -1, np.int64)
-        np.minimum.at(least, into, stats[:, LEAST])
-        np.maximum.at(most, into, stats[:, MOST])
-        at = np.lexsort((np.arange(len(into)), -stats[:, MOST], into))
-        first = at[np.searchsorted(into[at], np.arange(n), "left")] if n else at
+        # Groups one after another, in each the longest first, the earlier file first of equals.
+        at = np.lexsort((-stats[:, MOST], into))
+        stats, source = stats[at], source[at]
+        first = np.flatnonzero(np.diff(into[at], prepend=-1))
+        if len(first):
+            added = np.add.reduceat(stats[:, : FULL + 1], first, axis=0)
+            least = np.minimum.reduceat(stats[:, LEAST], first)
+        else:
+            added, least = np.empty((0, FULL + 1), np.int64), np.empty(0, np.int64)
         return RangeTable(
             by=self._by,
-            keys=self._keys[:n],
-            count=added(COUNT),
-            cut=added(CUT),
-            union=added(UNION),
-            own=added(OWN),
-            full=added(FULL),
+            keys=list(self._number),
+            count=added[:, COUNT].copy(),
+            cut=added[:, CUT].copy(),
+            union=added[:, UNION].copy(),
+            own=added[:, OWN].copy(),
+            full=added[:, FULL].copy(),
             least=least,
-            most=most,
+            most=stats[first, MOST],
             longest_input=source[first],
             longest_row=stats[first, LONGEST],
             total=(self._total[0], self._total[1], self._total[2], self._total[3]),

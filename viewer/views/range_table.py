@@ -28,7 +28,8 @@ from viewer.views.shifted import Shifts
 
 GPU, CPU, ALL = "gpu", "cpu", "all"
 """Which lanes count: GPU work; threads and what else is of the host; all, annotations on the GPU's track included."""
-TELL_EVERY_SECONDS: Final = 0.25
+TELL_AFTER_SECONDS: Final = 0.4
+"""A table that takes longer shows what is counted by then, and again each time that it took twice as long."""
 HEADS: Final = {"name": "Name", "class": "Class", "category": "Category", "rank": "Rank", "lane": "Lane"}
 
 Bools = NDArray[np.bool_]
@@ -132,13 +133,13 @@ def compute(
     def view(table: RangeTable) -> RangeView:
         return RangeView(session, scope, table, _frame(session, table))
 
-    last = time.monotonic()
+    begin, wait = time.monotonic(), TELL_AFTER_SECONDS
 
     def partly(table: Callable[[], RangeTable]) -> None:
-        nonlocal last
-        if tell is not None and time.monotonic() - last > TELL_EVERY_SECONDS:
+        nonlocal wait
+        if tell is not None and time.monotonic() - begin > wait:
             tell(view(table()))
-            last = time.monotonic()
+            wait *= 2
 
     return view(range_table(session, scope.parts, scope.windows, by, cancel=cancel, tell=partly))
 
