@@ -45,5 +45,5 @@ def _skipped(skipped: tuple[Finding, ...]) -> str:
     count = sum(f.count for f in skipped)
     names = [f.where for f in skipped if f.where][:MAX_NAMED]
     listed = f": {', '.join(names)}{' …' if count > len(names) else ''}" if names else ""
-    are = "file of the folder is no trace" if count == 1 else "files of the folder are no traces"
+    are = "file is no trace" if count == 1 else "files are no traces"
     return f"{count} {are}, skipped{listed}."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from viewer.app.console import one_line, say
+from viewer.app.console import TerminalProgress, one_line, say
 from viewer.app.options import JobOptions
 from viewer.base.errors import UsageError
 from viewer.base.units import format_bytes
+from viewer.base.work import Progress
 
 
 def pack(paths: list[Path], options: JobOptions, output: Path) -> int:
@@ -28,7 +29,13 @@ def pack(paths: list[Path], options: JobOptions, output: Path) -> int:
     result = open_job(paths, options)
     if not result.session.inputs:
         return 2
-    packed = write_pack(output, result.session, paths)
+    with TerminalProgress() as progress:
+        packed = write_pack(
+            output,
+            result.session,
+            paths,
+            lambda done, total, _: progress.sink(Progress(str(output), "pack", done, total, 0, 0.0)),
+        )
     for name in packed.without_args:
         say(f"{one_line(name)}: its source is out of reach, the pack holds no arguments of its events.")
     count = f"{packed.inputs} file{'' if packed.inputs == 1 else 's'}"
