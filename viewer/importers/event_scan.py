@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from viewer.base.errors import on_one_line
 from viewer.base.findings import Ledger
 from viewer.base.ids import ABSENT
+from viewer.importers.bad_bytes import rows_with_bad_bytes
 from viewer.importers.counters import samples_of
 from viewer.importers.repair import LONGEST, mend
 from viewer.importers.window import TextWindow
@@ -351,6 +352,8 @@ class EventScan:
         if self._look is not None and new_slices > old_slices:
             self._look(self.window, self._slices, old_slices, new_slices)
         phases = self._marks.small[scan.PHASE, old_marks:new_marks]
+        for block, old, new in ((self._slices, old_slices, new_slices), (self._marks, old_marks, new_marks)):
+            self._count_bad_bytes(block.wide[:, old:new], block.narrow[scan.ARGS_SIZE, old:new])
         counters = np.flatnonzero(phases == ord("C"))
         if len(counters):
             self._counters((counters + old_marks).tolist())
@@ -370,6 +373,19 @@ class EventScan:
             assert self._sink is not None
             self._sink(memoryview(self._arena[:used]))  # type: ignore[arg-type]
             self._sunk += used
+
+    def _count_bad_bytes(self, wide: NDArray[np.int64], sizes: NDArray[np.int32]) -> None:
+        """Events whose args hold bytes that are no text are repaired ones: the bytes are shown as U+FFFD."""
+        rows = rows_with_bad_bytes(self.window.view(), wide[scan.ARGS] - self.window.origin, sizes)
+        if not len(rows):
+            return
+        out = self.out
+        known = out.mended_at.get("quotes-or-brackets", [])[-len(rows) - 1 :]
+        for at in wide[scan.AT, rows].tolist():
+            if at not in known:  # an event is repaired once
+                self._reason("args-text", at)
+                out.mended_at.setdefault("args-text", []).append(at)
+                out.ledger.repaired += 1
 
     def _counters(self, rows: list[int]) -> None:
         marks, origin = self._marks, self.window.origin

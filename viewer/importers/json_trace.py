@@ -210,6 +210,10 @@ def _reading_findings(scanned: Scanned) -> list[Finding]:
                 "quotes-or-brackets", "warning", count, "events with broken quotes or brackets: mended", f"byte {first}"
             )
         )
+    if "args-text" in scanned.ledger.reasons:
+        count, first = scanned.ledger.reasons["args-text"]
+        message = "arguments held bytes that are no text: shown with replacement characters"
+        findings.append(Finding("args-text", "info", count, message, f"byte {first}"))
     for name, (severity, text) in _NOTES.items():
         if name in scanned.notes:
             count, first = scanned.notes[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewer.importers.source import TextStream
 from viewer.jit.scan_load import PAD
@@ -67,6 +68,10 @@ class TextWindow:
                 brought += count
         self._data[self.filled : self.filled + PAD] = 0
         return brought > 0
+
+    def view(self) -> NDArray[np.uint8]:
+        """What is in memory, without a copy; good until the next :meth:`more`."""
+        return self._data[: self.filled]
 
     def text(self, begin: int, end: int) -> bytes:
         """A copy of bytes [begin, end) relative to origin."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 4
+FORMAT_VERSION: Final = 5
 """Raised with any change of a table, of meta.json or of what an importer makes of a file; older caches are rebuilt."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.viewer.importers.texts import columns, kernel
+from viewer.base.findings import REPAIRS
 from viewer.store.assemble import assemble
 from viewer.store.rules import shipped_rules
 
@@ -83,7 +84,7 @@ def test_mutations(block: int) -> None:
         ledger = scanned.ledger
         assert ledger.balanced(), text
         assert min(ledger.kept, ledger.repaired, ledger.rejected) >= 0, text
-        repairs = sum(ledger.reasons.get(name, (0, 0))[0] for name in ("text", "quotes-or-brackets"))
+        repairs = sum(ledger.reasons.get(name, (0, 0))[0] for name in REPAIRS)
         assert repairs == ledger.repaired, text
         assert sum(n for n, _ in ledger.reasons.values()) == ledger.repaired + ledger.rejected, text
         valid = entries(text)

@@ -144,3 +144,29 @@ def test_bytes_behind_the_compressed_data_are_told(
     trace = open_one(tmp_path, path)
     assert (trace.meta.ledger.kept, trace.meta.complete) == (2, True)
     assert ("bytes-behind-compressed" in codes(trace)) is noted
+
+
+@pytest.mark.parametrize("chunk", [300, 1 << 20])
+def test_bytes_of_arguments_that_are_no_text_are_counted_once_per_event(chunk: int) -> None:
+    def event(ph: str, name: bytes, args: bytes) -> bytes:
+        return b'{"ph":"%s","name":"%s","pid":1,"ts":1,"dur":1,"args":{"a":"%s","n":1}}' % (ph.encode(), name, args)
+
+    events = [
+        *(event("X", b"a", b"x"), event("X", b"a", "\u00e9\u4e16".encode()), event("X", b"a", b"\xff\xff"), b"{}"),
+        *(
+            event("i", b"a", b"\xe4"),
+            event("X", b"\xff", b"\xff"),
+            event("X", b"\xff", b"x"),
+            event("X", b'q"q', b"\xff"),
+        ),
+        event("E", b"a", b"\xff"),
+    ]
+    ledger = columns(b"[" + b",".join(events) + b"]", chunk=chunk)[1].ledger
+    assert {k: n for k, (n, _) in ledger.reasons.items()} == {
+        "args-text": 3,
+        "text": 1,
+        "quotes-or-brackets": 1,
+        "empty": 1,
+        "end-without-begin": 1,
+    }
+    assert (ledger.read, ledger.kept, ledger.repaired, ledger.rejected) == (9, 2, 5, 2)
