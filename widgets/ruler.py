@@ -6,8 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QStaticText, QTransform
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFont,
+    QFontMetricsF,
+    QMouseEvent,
+    QPainter,
+    QPen,
+    QStaticText,
+    QTransform,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
@@ -16,6 +26,7 @@ from widgets.lane_steps import color
 from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 26
+_DRAG_PX: Final = 4.0
 _MOST_TEXTS: Final = 500
 
 Ticks = Sequence[tuple[float, str, bool, int]]
@@ -23,12 +34,23 @@ Ticks = Sequence[tuple[float, str, bool, int]]
 
 
 class Ruler(PaintedWidget):
-    """Draws ticks, the selected range and the instant under the cursor. All x are logical px."""
+    """Draws ticks, the selected range and the instant under the cursor. All x are logical px.
+
+    Signals:
+        range_dragged(float x0, float x1, bool done): a drag with the left button, x0 <= x1.
+        menu_requested(QPointF): a right click, or the Menu key.
+    """
+
+    range_dragged = Signal(float, float, bool)
+    menu_requested = Signal(QPointF)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("ruler")
         self.setAccessibleName("Time axis")
+        self.setToolTip("Drag to select a range; right click to choose what the times count from")
+        self._press: float | None = None
+        self._dragging = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._theme = theme
@@ -107,3 +129,29 @@ class Ruler(PaintedWidget):
         if self._cursor is not None:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             pill(painter, self._cursor[1], self._cursor[0], 3, theme, area)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a drag."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._press, self._dragging = event.position().x(), False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Drag a range."""
+        x = event.position().x()
+        if self._press is not None and (self._dragging or abs(x - self._press) >= _DRAG_PX):
+            self._dragging = True
+            self.range_dragged.emit(min(x, self._press), max(x, self._press), False)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """The range is chosen."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        press, self._press = self._press, None
+        if press is not None and self._dragging:
+            x = event.position().x()
+            self._dragging = False
+            self.range_dragged.emit(min(x, press), max(x, press), True)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Ask for the menu of the axis."""
+        self.menu_requested.emit(QPointF(event.pos()))

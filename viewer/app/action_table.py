@@ -90,6 +90,17 @@ ACTIONS: Final = (
         "job",
         timeline_key="Shift+M",
     ),
+    ActionSpec(
+        "menu",
+        "&Edit",
+        "Context &Menu",
+        (),
+        "",
+        "What can be done with the selected slice",
+        "job",
+        timeline_key="Menu",
+        also="Shift+F10",
+    ),
     ActionSpec("clear_selection", "&Edit", "Clear &Selection", (), "", "", "job", timeline_key="Esc"),
     ActionSpec("find", "&Edit", "&Find Name…", ("/",), "find", "Find a name on all ranks", "job", separated=True),
     ActionSpec("find_next", "&Edit", "Find Ne&xt", ("F3",), "", "The next hit in time", "job", also="Enter"),
@@ -119,6 +130,8 @@ ACTIONS: Final = (
     ActionSpec(
         "fit_selection", "&View", "Fit &Selection", ("F",), "", "Zoom to the selected slice, gap or range", "job"
     ),
+    ActionSpec("zero_job", "&View/Time &Axis", "Since the Start of the &Job", needs="job"),
+    ActionSpec("zero_selection", "&View/Time &Axis", "Since the Start of the &Selection", needs="job"),
     ActionSpec("zoom_in", "&View", "Zoom &In", ("Ctrl++", "Ctrl+="), "", "", "job"),
     ActionSpec("zoom_out", "&View", "Zoom &Out", ("Ctrl+-",), "", "", "job"),
     ActionSpec("theme_system", "&View/&Theme", "&As the Desktop", choice_of="theme"),
@@ -157,6 +170,7 @@ ACTIONS: Final = (
     ActionSpec("reset_layout", "&View", "&Reset Panels", (), "", "Put all panels where they were at first"),
     ActionSpec("back", "&Go", "&Back", ("Alt+Left",), "back", "The view before this one", "job", also="Backspace"),
     ActionSpec("forward", "&Go", "&Forward", ("Alt+Right",), "forward", "The view that Back left", "job"),
+    ActionSpec("go_to", "&Go", "Go to &Time…", ("Ctrl+G",), "", "Type a time or a range", "job"),
     ActionSpec(
         "next_slice", "&Go", "Next &Slice on Lane", (".",), "", "The slice after it on the lane", "job", separated=True
     ),

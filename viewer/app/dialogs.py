@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, qVersion
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QDialog,
+    QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
     QInputDialog,
@@ -166,6 +168,41 @@ class NoteDialog(QDialog):
                 self._ok.click()
                 return True
         return super().eventFilter(watched, event)
+
+
+class GoToDialog(QDialog):
+    """One line for a time; what is wrong with it is said below while it is typed."""
+
+    def __init__(self, parent: QWidget, hint: str, check: Callable[[str], str]) -> None:
+        """``check`` gives the sentence that says what is wrong with a text, "" for nothing."""
+        super().__init__(parent)
+        self.setWindowTitle("Go to Time")
+        self._check = check
+        self.edit = QLineEdit()
+        self.edit.setAccessibleName("Time to go to")
+        self.edit.setMinimumWidth(self.edit.fontMetrics().averageCharWidth() * 50)
+        self.problem = QLabel(hint)
+        self.problem.setTextFormat(Qt.TextFormat.PlainText)
+        self.problem.setWordWrap(True)
+        self._hint = hint
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.edit)
+        layout.addWidget(self.problem)
+        layout.addWidget(buttons)
+        self.edit.textChanged.connect(lambda _: self.problem.setText(self._hint))
+
+    def accept(self) -> None:
+        """Close only on a time that can be gone to."""
+        wrong = self._check(self.edit.text())
+        if wrong:
+            self.problem.setText(wrong)
+            self.edit.selectAll()
+            self.edit.setFocus()
+        else:
+            super().accept()
 
 
 def about_dialog(parent: QWidget, log: Path) -> QMessageBox:

@@ -18,11 +18,13 @@ from viewer.panels.lane_tools import LaneTools
 from viewer.panels.timeline_kept import TimelineKept
 from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_measure import TimelineMeasure
+from viewer.panels.timeline_menu import TimelineMenu
 from viewer.panels.timeline_navigation import NOTCH_ZOOM, TimelineNavigation
 from viewer.panels.timeline_overlay import View, build_overlay, extent_text, selected_range, tip_of
 from viewer.panels.timeline_pointer import TimelinePointer
 from viewer.panels.timeline_steps import TimelineSteps
 from viewer.panels.timeline_walk import TimelineWalk
+from viewer.panels.timeline_zero import TimelineZero
 from viewer.store.session import Session
 from viewer.views import viewport
 from viewer.views.lane_hit import time_at, time_of
@@ -75,9 +77,12 @@ class TimelinePanel(QWidget):
         self.bars.addWidget(self.steps.banner)
         self.measure = TimelineMeasure(self, context, self._lanes)
         self.navigation = TimelineNavigation(self, context)
+        self.zero = TimelineZero(self, context)
+        self.zero.changed.connect(self.refresh)
         self.walk = TimelineWalk(self, context)
         self.finder = FindPanel(self, context, self._lanes)
         self.bars.addWidget(self.finder.bar)
+        self.menu = TimelineMenu(self, context, self._lanes, self._pointer)
         self._connect()
         self.set_theme(context.theme)
         if context.session.inputs:
@@ -136,7 +141,8 @@ class TimelinePanel(QWidget):
         canvas.scrolled.connect(self.scroll_by)
         canvas.clicked.connect(self._pointer.click)
         canvas.double_clicked.connect(self._pointer.double_click)
-        canvas.range_dragged.connect(self._pointer.drag_range)
+        for part in (canvas, self.ruler):
+            part.range_dragged.connect(self._pointer.drag_range)
         canvas.pointed.connect(self._pointer.point)
         self._pointer.hovered.connect(self.hovered)
         self._pointer.moved.connect(self._pointed)
@@ -348,7 +354,7 @@ class TimelinePanel(QWidget):
 
     def _axis(self) -> Axis | None:
         window = self.window()
-        return None if window is None else ticks(window, self.origin_ns, self.canvas.width())
+        return None if window is None else ticks(window, self.zero.at_ns, self.canvas.width())
 
     def _update_axis(self) -> None:
         axis, window = self._axis(), self.window()
@@ -360,10 +366,11 @@ class TimelinePanel(QWidget):
         chosen = self._pointer.dragging or self._context.selection.range
         span = (view.x(chosen.start_ns), view.x(chosen.end_ns)) if chosen is not None else None
         self.ruler.set_ticks(axis.ticks, span)
-        self.base_label.setText(f"{axis.base} +" if axis.base else "")
+        since = f"since {self.zero.label}" if self.zero.label else ""
+        self.base_label.setText("  ".join(t for t in (since, f"{axis.base} +" if axis.base else "") if t))
         if self._pointer.cursor is not None:
             at = time_at(window, self.canvas.width(), self._pointer.cursor.x())
-            self.ruler.set_cursor((self._pointer.cursor.x(), exact(at - self.origin_ns)))
+            self.ruler.set_cursor((self._pointer.cursor.x(), exact(at - self.zero.at_ns)))
         else:
             self.ruler.set_cursor(None)
 
@@ -429,7 +436,7 @@ class TimelinePanel(QWidget):
         top = self.scrollbar.value()
         key = (window, width, top, height, dpr)
         if self._frame is None or self._frame[0] != key:
-            axis = ticks(window, self.origin_ns, width)
+            axis = ticks(window, self.zero.at_ns, width)
             grid = [t.x for t in axis.ticks if t.major]
             self._frame = (key, self._lanes.painter.frame(window, width, top, height, dpr, grid=grid))
         selection = self._lanes.shown(self._context.selection)
@@ -446,7 +453,7 @@ class TimelinePanel(QWidget):
             if self._pointer.dragging is None:
                 session, hit, step = self._lanes.session, self._pointer.hit, self._pointer.step
                 scrolled = 0 if hit is not None and hit.row.pinned else top
-                overlay.tip = tip_of(session, hit, self.origin_ns, step, self._pointer.cursor, scrolled)
+                overlay.tip = tip_of(session, hit, self.zero.at_ns, step, self._pointer.cursor, scrolled)
         return self._frame[1], overlay
 
     # keys

@@ -78,7 +78,7 @@ class TimelinePointer(QObject):
         """Look again at what is under the pointer: the lanes moved below it."""
         self.hit = self.hit_at(self.cursor) if self.cursor is not None and self.dragging is None else None
         self.step = self._step_at(self.cursor, self.hit) if self.cursor is not None and self.hit is not None else None
-        title, lines, _ = describe(self._lanes.session, self.hit, self._panel.origin_ns, self.step)
+        title, lines, _ = describe(self._lanes.session, self.hit, self._panel.zero.at_ns, self.step)
         self.hovered.emit("  ·  ".join((title, *lines)) if title else "")
 
     def click(self, at: QPointF) -> None:

@@ -113,6 +113,7 @@ def test_escape_gives_the_rectangle_up_and_keeps_the_selection(desk: Desk) -> No
 
 def test_a_right_click_asks_for_the_menu(desk: Desk) -> None:
     asked: list[QPointF] = []
+    desk.panel.navigation.menu_requested.disconnect()
     desk.panel.navigation.menu_requested.connect(asked.append)
     desk.qtbot.mouseClick(desk.canvas, RIGHT, NONE, QPoint(200, 60))
     assert asked == [QPointF(200, 60)]
