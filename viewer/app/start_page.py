@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from viewer.app.icons import application_icon, icon
@@ -116,7 +116,7 @@ class StartPage(QWidget):
                 widget.hide()
                 widget.deleteLater()
         for paths in recent[:SHOWN_RECENT]:
-            button = QToolButton()
+            button = _RecentButton()
             button.setAutoRaise(True)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setIcon(icon("recent", self._theme["muted"]))
@@ -175,6 +175,16 @@ def _place(paths: list[str]) -> str:
     if folder == home or folder.startswith(home + "/"):
         folder = "~" + folder[len(home) :]
     return _printable(folder if len(folder) <= 48 else "…" + folder[-47:])
+
+
+class _RecentButton(QToolButton):
+    """A line of the list: Return opens it, as Space does."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
 
 
 class _DropZone(QFrame):

@@ -138,6 +138,8 @@ def test_recent_jobs_are_buttons(qtbot: QtBot, theme: Theme) -> None:
     with qtbot.waitSignal(page.open_recent) as opened:
         page.recent_buttons()[1].click()
     assert opened.args == [["/a&b/x.json", "/a&b/y.json"]]
+    with qtbot.waitSignal(page.open_recent):
+        qtbot.keyClick(page.recent_buttons()[0], Qt.Key.Key_Return)
     page.set_recent([])
     assert page.recent_buttons() == []
 
