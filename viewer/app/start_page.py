@@ -10,7 +10,7 @@ from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from viewer.app.icons import application_icon, icon
 from viewer.app.settings import about_key
@@ -90,7 +90,18 @@ class StartPage(QWidget):
         inner.addLayout(demo_row)
         inner.addLayout(recent_row)
         inner.addLayout(self._recent)
-        outer = QVBoxLayout(self)
+        page = QWidget()
+        scroll = QScrollArea()  # for a small window, or a large scale
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(page)
+        for part in (page, scroll.viewport()):
+            part.setAutoFillBackground(False)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(scroll)
+        outer = QVBoxLayout(page)
         outer.addStretch(2)
         middle = QHBoxLayout()
         middle.addStretch(1)
