@@ -65,8 +65,8 @@ def scope_of(
     if chosen is not None:
         seen_late = shifts if shifts and selection.range is None else {}
         for i in parts:
-            raw = session.inputs[i].clock.to_raw(chosen.start_ns) - seen_late.get(session.group_of(i).id, 0)
-            windows[i] = (raw, raw + chosen.length_ns)
+            clock, late = session.inputs[i].clock, seen_late.get(session.group_of(i).id, 0)
+            windows[i] = (clock.to_raw(chosen.start_ns - late), clock.to_raw(chosen.end_ns - late))
     when = "whole job"
     if chosen is not None:
         name = "Range" if selection.range is not None else "Visible window"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from viewer.base.clock import Clock
 from viewer.base.frames import LaneGroup, Note
 from viewer.base.selection import GapRef, Selection, TimeRange
 from viewer.store.session import Session
@@ -21,11 +22,14 @@ def shifted_session(session: Session, shifts: Shifts) -> Session:
     if not any(shifts.values()):
         return session
     by = {i: shifts.get(g.id, 0) for g in session.groups for i in g.inputs}
-    inputs = tuple(
-        replace(item, clock=replace(item.clock, offset_ns=item.clock.offset_ns + by.get(item.index, 0)))
-        for item in session.inputs
-    )
+    inputs = tuple(replace(item, clock=_later(item.clock, by.get(item.index, 0))) for item in session.inputs)
     return replace(session, inputs=inputs)
+
+
+def _later(clock: Clock, by_ns: int) -> Clock:
+    """A clock whose session times are so much later."""
+    held = tuple((begin, offset - by_ns) for begin, offset in clock.held)
+    return replace(clock, offset_ns=clock.offset_ns - by_ns, t0_ns=clock.t0_ns + by_ns, held=held)
 
 
 def moved(span: TimeRange, by_ns: int) -> TimeRange:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.support.build import annotation, call, kernel, make_session, make_trace
+from viewer.base.clock import Clock
 from viewer.base.frames import Note
 from viewer.base.selection import GapRef, Selection, TimeRange
 from viewer.store.session import Session
@@ -94,10 +98,24 @@ def test_shifts_bring_the_same_step_of_every_rank_to_one_start() -> None:
 def test_a_shift_changes_nothing_but_clocks() -> None:
     session = job()
     shown = shifted_session(session, {1: 77})
-    assert [i.clock.offset_ns for i in shown.inputs] == [0, 77, 0]
+    assert [i.clock.to_session(1_000) for i in shown.inputs] == [1_000, 1_077, 1_000]
+    assert [i.clock.to_raw(1_077) for i in shown.inputs] == [1_077, 1_000, 1_077]
     assert [i.trace for i in shown.inputs] == [i.trace for i in session.inputs]
     assert shifted_session(session, {}) is session
     assert [i.clock.offset_ns for i in session.inputs] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "clock",
+    [Clock(5, 3, 40_000, 100), Clock(5, 3, -900_000, 7), Clock(10, 2, held=((0, 2), (5_000, 40)))],
+)
+def test_every_kind_of_clock_is_shifted_as_a_whole(clock: Clock) -> None:
+    session = job()
+    inputs = (replace(session.inputs[0], clock=clock), *session.inputs[1:])
+    shown = shifted_session(replace(session, inputs=inputs), {0: 1_234}).inputs[0].clock
+    for raw in (0, 1_000, 4_900, 5_100, 1_000_000):
+        assert shown.to_session(raw) == clock.to_session(raw) + 1_234
+        assert shown.to_raw(clock.to_session(raw) + 1_234) == clock.to_raw(clock.to_session(raw))
 
 
 def test_selections_and_notes_go_with_their_rank_and_come_back() -> None:
