@@ -188,7 +188,8 @@ def test_svg_resources_are_plain_pictures(path: Path) -> None:
 
 
 def test_no_test_sleeps() -> None:
-    sleeping = [str(p.relative_to(ROOT)) for p in sources() if "tests" in p.parts and "time.sleep" in p.read_text()]
+    tests = [p for p in sources() if "tests" in p.parts and "bench" not in p.parts]
+    sleeping = [str(p.relative_to(ROOT)) for p in tests if "time.sleep" in p.read_text()]
     assert sleeping in ([], ["tests/test_project.py"])
 
 
