@@ -54,6 +54,11 @@ class GpuWork:
         """Where a row of ``slices`` lies in the arrays; -1 when it is no (timed) GPU work."""
         return int(self._position[row]) if 0 <= row < len(self._position) else -1
 
+    def positions(self, rows: I64) -> I64:
+        """As :meth:`position` for rows of ``slices`` that exist."""
+        out: I64 = self._position[rows]
+        return out
+
 
 def gpu_work(trace: Trace) -> GpuWork:
     """The GPU work of a trace: every slice on a STREAM lane. Built once per trace."""

@@ -3,7 +3,7 @@
 Integers are ns unless a key says otherwise; None stands where a figure does not exist. A window is given in ns after
 the session's origin and mapped back into each file's raw clock, so alignment changes no duration. With a window,
 ``devices``, ``idle`` and ``kernels`` are cut to it and ``steps`` are those whose CPU mark touches it (their figures
-stay whole, by launch); ``links`` always describe the whole file.
+stay whole, by launch); ``links`` always describe the whole file, and ``collectives`` are null.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from viewer.base.errors import InputError
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, Paint
 from viewer.exporters.report_clock import clock_part
+from viewer.exporters.report_collectives import collectives_part
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -72,7 +73,7 @@ def report(
         "clock": clock_part(session),
         "ranks": [_rank(item, None if raw is None else raw[item.index]) for item in session.inputs],
         "kernels": [_kernel(row) for row in kernels],
-        "collectives": None,
+        "collectives": collectives_part(session) if window is None else None,
         "communication": None,
         "fingerprint": {"training": None, "inference": None},
         "findings": [_job_finding(f) for f in (*session.findings, *skipped, *_left_out(rest))],
