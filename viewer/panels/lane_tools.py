@@ -73,6 +73,7 @@ class LaneTools(QObject):
         lanes.looks.refused.connect(self._refuse)
         lanes.looks.filtered.connect(self._tell_found)
         lanes.placed.connect(self._show_hidden)
+        lanes.changed.connect(self._dress)
         headers = panel.headers
         headers.section_toggled.connect(lanes.toggle_section)
         headers.menu_requested.connect(self.open_menu)
@@ -99,6 +100,16 @@ class LaneTools(QObject):
                 return True
         return super().eventFilter(watched, event)
 
+    def _dress(self) -> None:
+        """Another theme, perhaps: stand on the same ground as the extent."""
+        self.box.setPalette(self._extent.palette())
+        field = self.box.palette()
+        for role, token in (("Base", "base"), ("Text", "text"), ("PlaceholderText", "muted"), ("Button", "button")):
+            field.setColor(getattr(field.ColorRole, role), QColor(self._lanes.theme[token]))
+        if self.field.property("error"):
+            field.setColor(field.ColorRole.Text, QColor(self._lanes.theme["error"]))
+        self.field.setPalette(field)
+
     def _show_filter(self) -> None:
         text = self._lanes.arrangement.filter
         if text != self.field.text():
@@ -106,10 +117,7 @@ class LaneTools(QObject):
 
     def _refuse(self, sentence: str) -> None:
         self.field.setProperty("error", sentence)
-        palette = self._panel.palette()
-        if sentence:
-            palette.setColor(palette.ColorRole.Text, QColor(self._lanes.theme["error"]))
-        self.field.setPalette(palette)
+        self._dress()
         self.field.setToolTip(sentence or HELP)
         self.field.setAccessibleDescription(sentence or HELP)
         self._say(sentence, wrong=True)

@@ -112,12 +112,13 @@ class TimelineMeasure(QObject):
         panel, window = self._panel, self._panel.window()
         assert window is not None
         top, width = panel.scroll_top, panel.canvas.width()
+        y = self._lanes.placement.content_y(at.y(), top)
         x = min(max(at.x(), 0.0), float(width))
         if QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ControlModifier:
-            return Edge(time_at(window, width, x), at.y() + top)
+            return Edge(time_at(window, width, x), y)
         sight = (top, top + panel.canvas.height()) if everywhere else None
         lanes = self._lanes
-        return edge_at(lanes.session, lanes.placement, window, width, x, at.y() + top, sight=sight)
+        return edge_at(lanes.session, lanes.placement, window, width, x, y, sight=sight)
 
     def snapped(self, at: QPointF) -> int:
         """The instant (shown time) of a border that is dragged there: an edge of the lane under it, if one is near."""
@@ -154,7 +155,7 @@ class TimelineMeasure(QObject):
         view = View(self._lanes.painter, window, width, top, self._panel.canvas.height())
         for measure in reversed(self.measures):
             for edge, last in ((measure.last, True), (measure.first, False)):
-                if abs(view.x(edge.time_ns) - at.x()) <= GRIP_PX and abs(edge.y - top - at.y()) <= GRIP_PX:
+                if abs(view.x(edge.time_ns) - at.x()) <= GRIP_PX and abs(view.y(edge.y) - at.y()) <= GRIP_PX:
                     return measure, last
         return None
 
@@ -165,7 +166,7 @@ class TimelineMeasure(QObject):
         session = self._lanes.session
         for measure in self.measures:
             ends = sorted((measure.first, measure.last), key=lambda e: e.time_ns)
-            a, b = (QPointF(view.x(e.time_ns), e.y - view.top) for e in ends)
+            a, b = (QPointF(view.x(e.time_ns), view.y(e.y)) for e in ends)
             names = " → ".join(_short(e.text(session)) or "here" for e in ends) if any(e.slice for e in ends) else ""
             exact = format_exact(measure.length_ns)
             value = format_duration(measure.length_ns)
@@ -174,7 +175,7 @@ class TimelineMeasure(QObject):
         if self.on and cursor is not None and self._held is None:
             edge = self.edge(cursor)
             if edge.slice is not None:
-                overlay.snap = QPointF(view.x(edge.time_ns), edge.y - view.top)
+                overlay.snap = QPointF(view.x(edge.time_ns), view.y(edge.y))
 
 
 def _short(text: str) -> str:

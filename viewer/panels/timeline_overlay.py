@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF
 
-from viewer.base.frames import Arrow, Hit, Note
+from viewer.base.frames import Arrow, Hit, Note, PlacedRow
 from viewer.base.ids import Paint
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.theme import PAINT_NAMES
@@ -45,6 +45,13 @@ class View:
         """Logical px of a height of the content on the canvas."""
         return self.painter.placement.screen_y(content_y, self.top)
 
+    def in_sight(self, row: PlacedRow) -> tuple[int, int] | None:
+        """Where a row shows, as (y, height) without what lies behind pinned rows; None when nothing of it does."""
+        least = 0 if row.pinned else self.painter.placement.pinned_height
+        y = round(self.y(row.y))
+        top, bottom = max(y, least), min(y + row.height, self.height)
+        return (top, bottom - top) if bottom > top else None
+
 
 def selected_range(session: Session, selection: Selection) -> TimeRange | None:
     """The time of what is selected: the slice, else the gap, else the range."""
@@ -61,8 +68,9 @@ def build_overlay(view: View, selection: Selection, arrows: Sequence[Arrow], not
         out.range = (view.x(span.start_ns), view.x(span.end_ns), format_duration(span.length_ns))
         if selection.lanes or selection.group is not None:
             out.range_rows = [
-                (row.y - view.top, row.height)
+                place
                 for row in painter.placement.rows
+                if (place := view.in_sight(row)) is not None
                 if (row.lane is not None and row.lane.key in selection.lanes)
                 or (not selection.lanes and row.group.id == selection.group)
             ]

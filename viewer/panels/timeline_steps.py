@@ -85,13 +85,16 @@ class TimelineSteps(QObject):
     def decorate(self, view: View, overlay: Overlay) -> None:
         """Add the bands in sight: a strip with its name in the rank's header, shade over its lanes."""
         chosen = self.selected
-        rows = [r for r in view.painter.placement.rows if r.y + r.height > view.top and r.y < view.top + view.height]
         shown: dict[int, list[StepBand]] = {}
-        for row in rows:
+        for row in view.painter.placement.rows:
+            place = view.in_sight(row)
+            if place is None:
+                continue
             group = row.group.id
             if group not in shown:
                 shown[group] = self._in_sight(view, group)
-            folded = row.lane is None and group in self._lanes.collapsed
+            header = row.lane is None and not row.section
+            folded = header and group in self._lanes.collapsed
             for band in shown[group]:
                 span = band.span if row.lane is None or row.lane.kind is LaneKind.STREAM else band.mark
                 span = TimeRange(span.start_ns + self.shift(group), span.end_ns + self.shift(group))
@@ -99,11 +102,10 @@ class TimelineSteps(QObject):
                     Band(
                         view.x(span.start_ns),
                         view.x(span.end_ns),
-                        row.y - view.top,
-                        row.height,
-                        band.title if row.lane is None and not folded else "",
+                        *place,
+                        band.title if header and not folded else "",
                         odd=bool(band.place & 1),
-                        header=row.lane is None,
+                        header=header,
                         selected=band == chosen,
                     )
                 )
