@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -72,6 +72,14 @@ class CommandDialog(QDialog):
         corner = parent.mapToGlobal(parent.rect().topLeft())
         self.move(corner.x() + (parent.width() - width) // 2, corner.y() + 48)
         self.refresh()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A border, which the window has none of."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setPen(self.palette().mid().color())
+        painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+        painter.end()
 
     def set_jumps(self, jumps: Sequence[Command]) -> None:
         """Places of the job that can be gone to."""

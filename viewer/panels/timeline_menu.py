@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,8 @@ from viewer.base.selection import GroupRef, SliceRef, TimeRange
 from viewer.base.time import format_duration
 from viewer.base.work import CancelToken
 from viewer.panels.context import JobContext
+from viewer.panels.lane_menu import menu_actions
+from viewer.panels.lane_tools import add_entries
 from viewer.views import viewport
 from viewer.views.lane_hit import time_at, time_of
 from viewer.views.ticks import exact
@@ -50,13 +51,8 @@ class TimelineMenu(QObject):
         super().__init__(panel)
         self._panel, self._context, self._lanes, self._pointer = panel, context, lanes, pointer
         self.shown: QMenu | None = None
-        self.filter_to: Callable[[str], None] | None = None
-        """Narrows the lanes down to a name, where there is a filter."""
-        self.measure_from: Callable[[int], None] | None = None
-        """Begins to measure at an instant, where that can be done."""
         panel.navigation.menu_requested.connect(self.show)
         panel.canvas.installEventFilter(self)
-        panel.headers.installEventFilter(self)
 
     def show(self, at: QPointF) -> None:
         """Show the menu of a point of the canvas."""
@@ -112,9 +108,7 @@ class TimelineMenu(QObject):
             kept = self._panel.kept
             ask = kept.add_note if hit.slice is not None else partial(kept.note_requested.emit, at, lane, None, 0)
             menu.addAction("Note Here…", ask)
-            if self.measure_from is not None:
-                measure = self.measure_from
-                menu.addAction("Measure from Here", lambda: measure(at))
+            menu.addAction("Measure Between Edges", self._panel.measure.toggle)
         menu.addSeparator()
         self._row_entries(menu, hit)
         return menu
@@ -133,9 +127,7 @@ class TimelineMenu(QObject):
         args = copy.addAction("Args", lambda: self._copy(self._args(ref)))
         args.setEnabled(int(trace.slices.args_len[ref.index]) > 0)
         menu.addAction("Find All of This Name", lambda: self.find_name(name)).setEnabled(bool(name))
-        if self.filter_to is not None:
-            narrow = self.filter_to
-            menu.addAction("Filter to This Name", lambda: narrow(name)).setEnabled(bool(name))
+        menu.addAction("Filter to This Name", lambda: self.filter_to(name)).setEnabled(bool(name))
         menu.addSeparator()
         for which, key in (("next", "N"), ("previous", "Shift+N"), ("slowest", "\\")):
             menu.addAction(f"{which.title()} Run\t{key}", partial(self.run_wanted.emit, which))
@@ -167,18 +159,8 @@ class TimelineMenu(QObject):
 
     def _row_entries(self, menu: QMenu, hit: Hit) -> None:
         group, lane = hit.row.group, hit.row.lane
-        offered = getattr(self._lanes, "menu_actions", None)
-        if offered is not None:
-            for text, run in offered(hit.row):
-                menu.addAction(text, run)
-        else:
-            folded = group.id in self._panel.collapsed
-            menu.addAction(
-                f"{'Unfold' if folded else 'Fold'} {group.title}".replace("&", "&&"),
-                lambda: self._panel.toggle_group(group.id),
-            )
-            if lane is not None and (lane.key in self._lanes.deep or lane.key in self._lanes.folds):
-                menu.addAction("Taller or Smaller Lane", lambda: self._lanes.toggle_lane(lane.key))
+        add_entries(menu, menu_actions(self._lanes, hit.row))
+        menu.addSeparator()
         menu.addAction(f"Select {group.title}".replace("&", "&&"), lambda: self._context.jump(GroupRef(group.id)))
         if lane is not None:
             menu.addAction("Copy Name of Lane", lambda: self._copy(f"{group.title}, {lane.label}"))
@@ -193,6 +175,11 @@ class TimelineMenu(QObject):
         else:
             self._panel.finder.open(name[:_LONGEST_PATTERN], case=True)
 
+    def filter_to(self, name: str) -> None:
+        """Let the filter of the lanes show only this name."""
+        quoted = name[:_LONGEST_PATTERN].replace('"', '\\"')
+        self._panel.lane_tools.field.setText(f'name:"{quoted}"')
+
     def _zoom(self, target: TimeRange) -> None:
         extent = self._panel.extent
         if extent is not None:
@@ -205,15 +192,7 @@ class TimelineMenu(QObject):
         QGuiApplication.clipboard().setText(text[:MOST_COPIED])
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The Menu key and Shift+F10 on the lanes; a right click on the headers."""
-        if isinstance(event, QContextMenuEvent) and watched is self._panel.headers:
-            row = self._panel.placement.at(event.pos().y() + self._panel.scroll_top)
-            if row is not None and event.reason() == QContextMenuEvent.Reason.Mouse:
-                self.shown = menu = QMenu(self._panel)
-                self._row_entries(menu, Hit(row))
-                menu.aboutToHide.connect(menu.deleteLater)
-                menu.popup(event.globalPos())
-            return True
+        """The Menu key and Shift+F10 on the lanes."""
         if isinstance(event, QContextMenuEvent) and event.reason() == QContextMenuEvent.Reason.Keyboard:
             self.show_at_selection()
             return True

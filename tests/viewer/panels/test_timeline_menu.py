@@ -73,6 +73,14 @@ def test_a_slice_can_be_copied_found_and_followed(desk: Desk) -> None:
     menu.close()
 
 
+def test_the_lanes_are_filtered_to_a_name(desk: Desk) -> None:
+    menu = menu_at(desk, desk.at("stream 7", 20_000))
+    entry(menu, "Filter to This Name").trigger()
+    desk.settle()
+    assert desk.panel.lane_tools.field.text() == 'name:"gemm"'
+    menu.close()
+
+
 def test_runs_and_breakdown_are_asked_for(desk: Desk) -> None:
     asked: list[str] = []
     desk.panel.menu.run_wanted.connect(asked.append)
@@ -109,11 +117,7 @@ def test_a_rank_and_a_gap_have_menus(desk: Desk) -> None:
     entry(menu, "Fold rank 0").trigger()
     assert desk.panel.collapsed == {0}
     menu.close()
-    head = QPoint(60, 8)
-    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, head, desk.panel.headers.mapToGlobal(head))
-    QApplication.sendEvent(desk.panel.headers, event)
-    menu = desk.panel.menu.shown
-    assert menu is not None
+    menu = menu_at(desk, QPoint(60, 8))
     entry(menu, "Unfold rank 0").trigger()
     assert desk.panel.collapsed == frozenset()
     menu.close()
