@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -21,6 +22,8 @@ from PySide6.QtWidgets import (
 from viewer.app.key_table import KeyLine, key_subjects
 
 COLUMNS: Final = 2
+MOST_KEYS: Final = 5
+"""More keys of one line are written as a range."""
 
 
 class KeysDialog(QDialog):
@@ -63,6 +66,7 @@ class KeysDialog(QDialog):
 
     def _block(self, subject: str, lines: list[KeyLine]) -> QWidget:
         block = QWidget()
+        block.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         grid = QGridLayout(block)
         grid.setContentsMargins(0, 0, 0, 12)
         grid.setHorizontalSpacing(20)
@@ -70,7 +74,7 @@ class KeysDialog(QDialog):
         grid.addWidget(QLabel(f"<b>{html.escape(subject)}</b>"), 0, 0, 1, 2)
         rows = []
         for at, line in enumerate(lines, 1):
-            keys, text = QLabel(", ".join(line.keys)), QLabel(line.text)
+            keys, text = QLabel(_key_text(line.keys)), QLabel(line.text)
             for label in (keys, text):
                 label.setTextFormat(Qt.TextFormat.PlainText)
             grid.addWidget(keys, at, 0)
@@ -100,6 +104,11 @@ class KeysDialog(QDialog):
             for _, labels in rows
             if not labels[0].isHidden()
         ]
+
+
+def _key_text(keys: tuple[str, ...]) -> str:
+    """Keys beside each other; a long row of them by its ends."""
+    return ", ".join(keys) if len(keys) <= MOST_KEYS else f"{keys[0]} … {keys[-1]}"
 
 
 def _in_columns(subjects: dict[str, list[KeyLine]], count: int) -> list[list[tuple[str, list[KeyLine]]]]:
