@@ -34,9 +34,10 @@ _TIMELINE: Final[dict[str, tuple[KeyLine, ...]]] = {
     "Select": (
         KeyLine(("Click",), "Select a slice, gap or rank"),
         KeyLine(("Drag",), "Select a range of time"),
-        KeyLine(("Ctrl+click",), "Choose several lanes"),
+        KeyLine(("Ctrl+click", "Shift+click"), "Choose several lanes (Shift: on their headers)"),
         KeyLine(("Right click", "Menu", "Shift+F10"), "What can be done with a slice, lane or rank"),
     ),
+    "Edit": (KeyLine(("Ctrl+Z",), "Undo"), KeyLine(("Ctrl+Shift+Z", "Ctrl+Y"), "Redo")),
 }
 _SUBJECTS: Final = {"&File": "File", "&Edit": "Edit", "&View": "View", "&Go": "Go", "&Help": "Help"}
 
