@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT
 from viewer.base.work import CancelToken
-from viewer.jit.scan_events import gather_args
 from viewer.jit.scan_load import PAD
+from viewer.jit.scan_top import gather_args
 from viewer.store.trace import Trace
 
 SPAN: Final = 8 << 20

@@ -30,6 +30,10 @@ class ImportJob:
     progress: ProgressSink = no_progress
     cancel: CancelToken = field(default_factory=CancelToken)
     began: float = field(default_factory=time.monotonic)
+    scratch: Path | None = None
+    """A folder for what is too large for memory while the file is read."""
+    threads: Callable[[], int] = lambda: 1
+    """How many threads this file may use now."""
 
     @property
     def path(self) -> Path:

@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, TEXT_ID, Role
-from viewer.importers.event_scan import Scanned, concatenated
-from viewer.jit import scan_events as scan
+from viewer.importers.scanned import Scanned
 from viewer.jit.lanes import number_keys
 from viewer.jit.pairs import pair_up
 from viewer.jit.scan_args import COLLECTIVE_COLUMNS
 from viewer.jit.scan_decimal import FRACTION_DIGITS, LEADING_ZERO, TRAILING_ZERO
+from viewer.jit.scan_events import TRACK_KEY
 from viewer.store.loose_json import decode_text
-from viewer.store.raw import RawCollectives, RawCounters, RawFlows, RawMarks, RawSlices, RawTrace
+from viewer.store.raw import RawCollectives, RawCounters, RawFlows, RawMarks, RawSlices, RawTrace, Tracks
 from viewer.store.rules import RuleTable
 
 FAR_FROM_ZERO_NS: Final = 1_000_000_000
 """Work stamped 0 in a file whose other times are later than this (and than the file is long) was never timed."""
 
-_WIDE_NAMES = ("start_ns", "dur_ns", "pid", "tid", "at", "args_off", "corr", "ext", "device", "stream")
-_MARK_NAMES = ("time_ns", "dur_ns", "pid", "tid", "at", "args_off", "id", "value")
 Columns = dict[str, NDArray[Any]]
 
 
@@ -42,54 +40,55 @@ class Built:
 
 
 def build(scanned: Scanned, rules: RuleTable) -> Built:
-    """Build raw columns; the ledger of ``scanned`` is brought up to date, its blocks are used up."""
+    """Build raw columns; the ledger of ``scanned`` is brought up to date, its columns are used up."""
     findings: list[Finding] = []
-    slices = _columns(scanned.slices, _WIDE_NAMES)
-    scanned.slices.clear()
-    marks = _columns(scanned.marks, _MARK_NAMES)
-    scanned.marks.clear()
+    slices: Columns = {name: scanned.slices.column(name) for name in scanned.slices.names}
+    marks: Columns = {name: scanned.marks.column(name) for name in scanned.marks.names}
     strings, place, mended = _texts(scanned)
     collectives = np.concatenate(scanned.collectives, axis=1) if scanned.collectives else None
+    tracks = _tracks(scanned, place)
     for columns in (slices, marks):
-        columns["name"] = _placed(columns["name"], place)
-        columns["cat"] = _placed(columns["cat"], place)
-        for ids in ("pid", "tid", "corr", "ext", "id", "value"):
+        _place(columns["name"], place)
+        for ids in ("corr", "ext", "id"):
             if ids in columns:
                 _place_ids(columns[ids], place)
     nameless = TEXT_ID | _index(strings, "")
-    for columns in (slices, marks):
-        for ids in ("pid", "tid"):
-            columns[ids][columns[ids] == ABSENT] = nameless
-    _count_mended(scanned, slices, marks, mended, findings)
+    for column in (tracks.pid, tracks.tid):
+        column[column == ABSENT] = nameless
+    _count_mended(scanned, slices, marks, tracks, mended, findings)
     _unpadded_fractions(slices, marks, findings)
-    slices["is_async"] = np.zeros(len(slices["start_ns"]), np.bool_)
-    slices, kept = _without_untimed(scanned, slices, strings, rules, findings)
-    marks, paired = _paired(scanned, marks, findings)
+    slices, kept = _without_untimed(scanned, slices, tracks, strings, rules, findings)
+    marks, paired = _paired(scanned, marks, tracks, findings)
     if paired is not None:
         slices = {k: np.concatenate([slices[k], paired[k]]) for k in slices}
+        tracks = _also_async(tracks)
     _without_duration(scanned, marks)
     raw = RawTrace(
         strings,
-        RawSlices(**{k: slices[k] for k in RawSlices.__slots__}),
-        marks=_instants(marks),
-        flows=_flows(marks),
-        counters=_counters(scanned, marks, place),
+        RawSlices(**{k: slices[k] for k in RawSlices.__slots__ if k != "tracks"}, tracks=tracks),
+        marks=_instants(marks, tracks),
+        flows=_flows(marks, tracks),
+        counters=_counters(scanned, marks, tracks, strings),
         collectives=_collectives(collectives, kept, place),
     )
     built = Built(raw, findings)
-    _metadata(marks, strings, built)
+    _metadata(marks, tracks, strings, built)
     return built
 
 
-def _columns(blocks: Any, names: tuple[str, ...]) -> Columns:
-    columns: Columns = {name: concatenated(blocks, "wide", row) for row, name in enumerate(names)}
-    columns["name"] = concatenated(blocks, "narrow", scan.NAME)
-    columns["cat"] = concatenated(blocks, "narrow", scan.CAT)
-    columns["args_len"] = concatenated(blocks, "narrow", scan.ARGS_SIZE)
-    columns["phase"] = concatenated(blocks, "small", scan.PHASE)
-    columns["ts_form"] = concatenated(blocks, "small", scan.TS_FORM)
-    columns["dur_form"] = concatenated(blocks, "small", scan.DUR_FORM)
-    return columns
+def _tracks(scanned: Scanned, place: NDArray[np.int64]) -> Tracks:
+    keys = scanned.tracks.numbers(len(TRACK_KEY))
+    pid, tid, device, stream, cat = (keys[:, i].copy() for i in range(len(TRACK_KEY)))
+    for ids in (pid, tid):
+        _place_ids(ids, place)
+    return Tracks(pid, tid, device, stream, _placed(cat, place), np.zeros(len(pid), np.bool_))
+
+
+def _also_async(tracks: Tracks) -> Tracks:
+    """The tracks, then each of them for slices from async pairs."""
+    both = {name: np.tile(getattr(tracks, name), 2) for name in Tracks.__slots__}
+    both["is_async"][len(tracks) :] = True
+    return Tracks(**both)
 
 
 def _texts(scanned: Scanned) -> tuple[list[str], NDArray[np.int64], NDArray[np.bool_]]:
@@ -119,6 +118,12 @@ def _index(strings: list[str], text: str) -> int:
 def _placed(numbers: NDArray[Any], place: NDArray[np.int64]) -> NDArray[np.int32]:
     placed: NDArray[np.int32] = np.append(place, -1).astype(np.int32)[numbers]
     return placed
+
+
+def _place(numbers: NDArray[np.int32], place: NDArray[np.int64]) -> None:
+    """Renumber a column of string numbers, -1 stays. Most files have nothing to renumber."""
+    if not np.array_equal(place, np.arange(len(place))):
+        numbers[:] = _placed(numbers, place)
 
 
 def _place_ids(ids: NDArray[np.int64], place: NDArray[np.int64]) -> None:
@@ -155,12 +160,18 @@ def _reject(scanned: Scanned, reason: str, columns: Columns, found: NDArray[np.b
 
 
 def _count_mended(
-    scanned: Scanned, slices: Columns, marks: Columns, mended: NDArray[np.bool_], findings: list[Finding]
+    scanned: Scanned,
+    slices: Columns,
+    marks: Columns,
+    tracks: Tracks,
+    mended: NDArray[np.bool_],
+    findings: list[Finding],
 ) -> None:
     if not mended.any():
         return
     bad = np.append(mended, [False, False])  # index -1, and the one that was added for missing ids
-    found = np.concatenate([c["at"][bad[c["name"]] | bad[c["cat"]]] for c in (slices, marks)])
+    bad_track = bad[tracks.cat]
+    found = np.concatenate([c["at"][bad[c["name"]] | bad_track[c["track"]]] for c in (slices, marks)])
     for others in scanned.mended_at.values():  # an event is repaired once
         found = found[~np.isin(found, others)]
     ledger, total = scanned.ledger, len(found)
@@ -176,7 +187,11 @@ def _count_mended(
 
 def _unpadded_fractions(slices: Columns, marks: Columns, findings: list[Finding]) -> None:
     """Builds of March 2024 wrote 12.005 us as "12.5": put right, but only where no other reading is possible."""
-    forms = np.concatenate([slices["ts_form"], slices["dur_form"], marks["ts_form"][marks["time_ns"] != ABSENT]])
+    counts = np.zeros(256, np.int64)
+    for part in (slices["ts_form"], slices["dur_form"], marks["ts_form"][marks["time_ns"] != ABSENT]):
+        for begin in range(0, len(part), 1 << 18):  # bincount makes int64 of what it gets
+            counts += np.bincount(part[begin : begin + (1 << 18)], minlength=256)
+    forms = np.flatnonzero(counts)
     digits = forms & FRACTION_DIGITS
     if (
         not len(forms)
@@ -213,16 +228,19 @@ def _unpadded_fractions(slices: Columns, marks: Columns, findings: list[Finding]
 
 
 def _without_untimed(
-    scanned: Scanned, slices: Columns, strings: list[str], rules: RuleTable, findings: list[Finding]
+    scanned: Scanned,
+    slices: Columns,
+    tracks: Tracks,
+    strings: list[str],
+    rules: RuleTable,
+    findings: list[Finding],
 ) -> tuple[Columns, NDArray[np.int64] | None]:
     """Reject GPU work that was never timed; also where each slice went (None: nowhere, all stayed)."""
     zero = (slices["start_ns"] == 0) & (slices["dur_ns"] == 0)
     if not zero.any():
         return slices, None
-    gpu = np.zeros(len(strings) + 1, np.bool_)
-    for cat in np.unique(slices["cat"][zero]):
-        gpu[cat] = cat >= 0 and rules.role(strings[cat]) == Role.GPU_WORK
-    zero &= gpu[slices["cat"]]
+    text = [*strings, ""]  # index -1: no category
+    zero &= np.array([rules.role(text[c]) == Role.GPU_WORK for c in tracks.cat.tolist()], np.bool_)[slices["track"]]
     others = slices["start_ns"][~zero]
     others = others[others != 0]
     if not zero.any() or not len(others):
@@ -255,7 +273,9 @@ _BEGINS: Final = (ord("B"), ord("b"), ord("S"))
 _ENDS: Final = (ord("E"), ord("e"), ord("F"))
 
 
-def _paired(scanned: Scanned, marks: Columns, findings: list[Finding]) -> tuple[Columns, Columns | None]:
+def _paired(
+    scanned: Scanned, marks: Columns, tracks: Tracks, findings: list[Finding]
+) -> tuple[Columns, Columns | None]:
     """Slices from begin and end events; begins without an end stay marks, ends without a begin are rejected."""
     phase = marks["phase"]
     begins, ends = np.isin(phase, _BEGINS), np.isin(phase, _ENDS)
@@ -267,18 +287,18 @@ def _paired(scanned: Scanned, marks: Columns, findings: list[Finding]) -> tuple[
     keys = np.stack(
         [
             threads.astype(np.int64),
-            marks["pid"][rows],
-            np.where(threads, marks["tid"][rows], marks["id"][rows]),
-            np.where(threads, 0, marks["cat"][rows]),
+            tracks.pid[marks["track"][rows]],
+            np.where(threads, tracks.tid[marks["track"][rows]], marks["id"][rows]),
+            np.where(threads, 0, tracks.cat[marks["track"][rows]]),
             np.where(threads, 0, np.isin(phase[rows], (ord("S"), ord("F")))),
         ],
         axis=1,
     )
     track = np.empty(len(rows), np.int32)
-    tracks = len(number_keys(keys, track))
+    stacks = len(number_keys(keys, track))
     partner = np.empty(len(rows), np.int64)
     is_begin = begins[rows]
-    mismatched = pair_up(track, is_begin, marks["name"][rows], tracks, partner)
+    mismatched = pair_up(track, is_begin, marks["name"][rows], stacks, partner)
     matched = np.flatnonzero(is_begin & (partner >= 0))
     first, last = rows[matched], rows[partner[matched]]
     in_file = np.argsort(first, kind="stable")
@@ -290,18 +310,12 @@ def _paired(scanned: Scanned, marks: Columns, findings: list[Finding]) -> tuple[
         "start_ns": marks["time_ns"][first],
         "dur_ns": marks["time_ns"][last] - marks["time_ns"][first],
         "name": np.where(marks["name"][first] >= 0, marks["name"][first], marks["name"][last]).astype(np.int32),
-        "cat": marks["cat"][first],
-        "pid": marks["pid"][first],
-        "tid": marks["tid"][first],
+        "track": (marks["track"][first] + np.isin(phase[first], (ord("b"), ord("S"))) * len(tracks)).astype(np.int32),
         "corr": absent,
         "ext": absent,
-        "device": absent,
-        "stream": absent,
         "args_off": np.where(own, marks["args_off"][first], marks["args_off"][last]),
         "args_len": np.where(own, marks["args_len"][first], marks["args_len"][last]).astype(np.int32),
-        "is_async": np.isin(phase[first], (ord("b"), ord("S"))),
         "at": marks["at"][first],
-        "phase": phase[first],
         "ts_form": marks["ts_form"][first],
         "dur_form": marks["ts_form"][last],
     }
@@ -338,27 +352,34 @@ _META: Final = ord("M")
 _COUNTER: Final = ord("C")
 
 
-def _instants(marks: Columns) -> RawMarks | None:
+def _instants(marks: Columns, tracks: Tracks) -> RawMarks | None:
     chosen = ~np.isin(marks["phase"], (0, _META, _COUNTER, *_FLOWS)) & (marks["time_ns"] != ABSENT)
     if not chosen.any():
         return None
-    return RawMarks(**{k: marks[k][chosen] for k in RawMarks.__slots__})
+    own = {k: marks[k][chosen] for k in ("time_ns", "phase", "name", "args_off", "args_len")}
+    track = marks["track"][chosen]
+    return RawMarks(**own, pid=tracks.pid[track], tid=tracks.tid[track], cat=tracks.cat[track])
 
 
-def _flows(marks: Columns) -> RawFlows | None:
+def _flows(marks: Columns, tracks: Tracks) -> RawFlows | None:
     chosen = np.isin(marks["phase"], _FLOWS)
     if not chosen.any():
         return None
-    return RawFlows(**{k: marks[k][chosen] for k in RawFlows.__slots__})
+    own = {k: marks[k][chosen] for k in ("time_ns", "phase", "id")}
+    track = marks["track"][chosen]
+    return RawFlows(**own, pid=tracks.pid[track], tid=tracks.tid[track], cat=tracks.cat[track])
 
 
-def _counters(scanned: Scanned, marks: Columns, place: NDArray[np.int64]) -> RawCounters | None:
+def _counters(scanned: Scanned, marks: Columns, tracks: Tracks, strings: list[str]) -> RawCounters | None:
     if not scanned.counters:
         return None
+    known = {text: number for number, text in enumerate(strings)}
+    place = [known.setdefault(decode_text(raw)[0], len(known)) for raw in scanned.series.texts()]
+    strings += list(known)[len(strings) :]
     rows = np.array([c[0] for c in scanned.counters], np.int64)
-    series = np.array([c[2] for c in scanned.counters], np.int64)
-    value = np.array([c[3] for c in scanned.counters], np.float64)
-    return RawCounters(marks["time_ns"][rows], marks["pid"][rows], marks["name"][rows], _placed(series, place), value)
+    series = np.array(place, np.int32)[[c[1] for c in scanned.counters]]
+    value = np.array([c[2] for c in scanned.counters], np.float64)
+    return RawCounters(marks["time_ns"][rows], tracks.pid[marks["track"][rows]], marks["name"][rows], series, value)
 
 
 def _collectives(
@@ -375,12 +396,13 @@ def _collectives(
     return RawCollectives(slice=table[0], **columns)
 
 
-def _metadata(marks: Columns, strings: list[str], built: Built) -> None:
+def _metadata(marks: Columns, tracks: Tracks, strings: list[str], built: Built) -> None:
     """Names of processes and threads: few distinct ones, however many events say them."""
-    rows = np.flatnonzero((marks["phase"] == _META) & (marks["value"] != ABSENT))
+    rows = np.flatnonzero((marks["phase"] == _META) & (marks["id"] != ABSENT))
     if not len(rows):
         return
-    keys = np.stack([marks["name"][rows].astype(np.int64), *(marks[k][rows] for k in ("pid", "tid", "value"))], axis=1)
+    track = marks["track"][rows]
+    keys = np.stack([marks["name"][rows].astype(np.int64), tracks.pid[track], tracks.tid[track], marks["id"][rows]], 1)
     numbers = np.empty(len(rows), np.int32)
     raw = built.raw
     for name, pid, tid, value in keys[number_keys(np.ascontiguousarray(keys), numbers)].tolist():

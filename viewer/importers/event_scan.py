@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.errors import on_one_line
-from viewer.base.findings import Ledger
 from viewer.base.ids import ABSENT
 from viewer.importers.bad_bytes import rows_with_bad_bytes
 from viewer.importers.counters import samples_of
 from viewer.importers.repair import LONGEST, mend
+from viewer.importers.scanned import MOST_VALUES, Scanned
 from viewer.importers.window import TextWindow
 from viewer.jit import scan_events as scan
 from viewer.jit.scan_args import COLLECTIVE_COLUMNS, KEY_SIZE, KEY_TEXT
-from viewer.jit.scan_intern import StringTable
 from viewer.jit.scan_load import PAD
 from viewer.jit.scan_text import BROKEN, walk_strictly
+from viewer.jit.scan_top import gather_args, next_key, value_end
+from viewer.store.growing import GrowingColumns
 
-BLOCK: Final = 1 << 16
-"""Rows of a block of columns."""
+COLLECTIVES: Final = 1 << 14
+"""Rows of a block of collectives."""
 SUSPECT: Final = 256 << 10
 """An event that has not ended after this many bytes is looked at closely."""
 FIRST_REACH: Final = 8 << 10
@@ -40,57 +41,9 @@ REJECTIONS: Final = {
 }
 
 
-@dataclass(slots=True)
-class Block:
-    """Columns of events; the rows of each array are named in viewer.jit.scan_events."""
-
-    wide: NDArray[np.int64]
-    narrow: NDArray[np.int32]
-    small: NDArray[np.uint8]
-
-    @classmethod
-    def empty(cls, width: int, rows: int = BLOCK) -> Block:
-        """Room for ``rows`` events."""
-        return cls(np.empty((width, rows), np.int64), np.empty((3, rows), np.int32), np.empty((3, rows), np.uint8))
-
-    def part(self, rows: int) -> Block:
-        """The first ``rows`` events."""
-        return Block(self.wide[:, :rows], self.narrow[:, :rows], self.small[:, :rows])
-
-
-@dataclass(slots=True)
-class Scanned:
-    """What the text holds. Collectives: row 0 indexes the slices, then COLLECTIVE_COLUMNS."""
-
-    slices: list[Block] = field(default_factory=list)
-    marks: list[Block] = field(default_factory=list)
-    collectives: list[NDArray[np.int64]] = field(default_factory=list)
-    counters: list[tuple[int, int, int, float]] = field(default_factory=list)
-    """(index into marks, name string, series string, value) of counter events."""
-    strings: StringTable = field(default_factory=StringTable)
-    top: dict[str, bytes] = field(default_factory=dict)
-    """Text of the small top-level values."""
-    ledger: Ledger = field(default_factory=Ledger)
-    notes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Other counts by name: (count, first offset)."""
-    mended_at: dict[str, list[int]] = field(default_factory=dict)
-    """Offsets of the repaired events by reason: an event that is rejected later is no longer a repaired one."""
-    has_events: bool = False
-    """Whether there is an event array at all."""
-    is_array: bool = False
-    """The text is the bare array, not an object around it."""
-    complete: bool = True
-    stopped: str = ""
-    """Why the text ends early, one clause."""
-    stopped_at: int = -1
-    text_bytes: int = 0
-    slice_count: int = 0
-    mark_count: int = 0
-
-
 ChunkDone = Callable[["EventScan"], None]
-Look = Callable[[TextWindow, Block, int, int], None]
-"""Sees new rows of the slice block, [from, to), while the window still holds their text; it may write columns."""
+Look = Callable[[TextWindow, GrowingColumns, int, int], None]
+"""Sees new slices, [from, to), while the window still holds their text; it may write columns, but not keep them."""
 
 
 class EventScan:
@@ -102,6 +55,9 @@ class EventScan:
             the source.
         chunk_done: called after each piece, for progress and cancellation (may raise).
         look: for dialects that keep in args what other columns are made of.
+        folder: where large columns may lie, see GrowingColumns.
+        next_part: asked at the window's border, when it lies between two events: whether someone else has read on from
+            there. If not, this scan goes on.
     """
 
     def __init__(
@@ -110,9 +66,14 @@ class EventScan:
         args_sink: Callable[[memoryview], None] | None = None,
         chunk_done: ChunkDone | None = None,
         look: Look | None = None,
+        folder: Path | None = None,
+        next_part: Callable[[EventScan], bool] | None = None,
     ) -> None:
         self.window = window
-        self.out = Scanned()
+        self._next_part = next_part
+        self.slow_events = 0
+        """Events that took the slow road."""
+        self.out = Scanned.empty(folder)
         self._sink = args_sink
         self._sunk = 0
         self._arena = np.empty(1 << 20 if args_sink else 0, np.uint8)
@@ -120,14 +81,12 @@ class EventScan:
         self._look = look
         self._series: dict[str, int] = {}
         self._counts = np.zeros(scan.COUNTER_WORDS, np.int64)
-        self._fresh_blocks()
+        self._gathered = (0, 0)
+        self._fresh_collectives()
 
-    def _fresh_blocks(self) -> None:
-        self._slices = Block.empty(scan.WIDE_SLICE)
-        self._marks = Block.empty(scan.WIDE_MARK)
-        self._collectives = np.empty((1 + len(COLLECTIVE_COLUMNS), BLOCK // 4), np.int64)
-        self._counts[: scan.POSITION] = 0
-        self._gathered = [0, 0]
+    def _fresh_collectives(self) -> None:
+        self._collectives = np.empty((1 + len(COLLECTIVE_COLUMNS), COLLECTIVES), np.int64)
+        self._counts[scan.COLLECTIVES] = 0
 
     @property
     def events(self) -> int:
@@ -151,6 +110,15 @@ class EventScan:
         self._finish()
         return out
 
+    def run_from_event(self, *, is_array: bool) -> Scanned:
+        """As :meth:`run`, of a text that begins between two events of the array (of a bare one or not)."""
+        self.out.has_events, self.out.is_array = True, is_array
+        self.window.more()
+        if self._events() and not is_array:
+            self._object()
+        self._finish()
+        return self.out
+
     def _next_byte(self) -> bytes:
         window = self.window
         while True:
@@ -168,7 +136,7 @@ class EventScan:
         window, out = self.window, self.out
         found = np.zeros(3, np.int64)
         while True:
-            status = scan.next_key(window.address, window.position, window.filled, found)
+            status = next_key(window.address, window.position, window.filled, found)
             if status == scan.MORE:
                 if not window.more():
                     self._stop("the file ends before its closing bracket")
@@ -200,7 +168,7 @@ class EventScan:
             if end == begin:
                 self._stop("what stands there is no JSON", begin)
                 return
-            if end - begin <= SMALL and len(out.top) < 1000:
+            if end - begin <= SMALL and len(out.top) < MOST_VALUES:
                 out.top[key] = window.text(begin, end)
             window.position = end
 
@@ -208,7 +176,7 @@ class EventScan:
         """End of the value at the window's position; brings more text as needed; -1 when the text ends inside."""
         window = self.window
         while True:
-            end = scan.value_end(window.address, window.position, window.filled)
+            end = value_end(window.address, window.position, window.filled)
             if end < window.filled or (end == window.filled and window.ended):
                 return int(end)
             if not window.more():
@@ -218,38 +186,24 @@ class EventScan:
 
     def _events(self) -> bool:
         """Scan up to the closing bracket; False when the text ends before it."""
-        window, out, counts = self.window, self.out, self._counts
+        window, counts = self.window, self._counts
         while True:
-            status = scan.scan_events(
-                window.address,
-                window.position,
-                window.filled,
-                window.origin,
-                out.strings.address,
-                KEY_TEXT,
-                KEY_SIZE,
-                self._slices.wide,
-                self._slices.narrow,
-                self._slices.small,
-                self._marks.wide,
-                self._marks.narrow,
-                self._marks.small,
-                self._collectives,
-                counts,
-            )
+            status = self._loop(window.address, window.position, window.filled, window.origin)
             window.position = int(counts[scan.POSITION])
             if status == scan.GROW:
-                out.strings.grow()
+                self._grow()
                 continue
             self._harvest()
             if status == scan.FULL:
-                self._stash()
+                self._make_room()
             elif status == scan.ARRAY_END:
                 window.position += 1
                 return True
             elif status == scan.STUCK or (window.filled - window.position > SUSPECT and self._is_broken()):
                 if not self._slow_event():
                     return False
+            elif window.at_border and self._next_part is not None and self._next_part(self):
+                return False
             elif not window.more():
                 if window.position == window.filled:
                     self._stop("the file ends before the event array is closed")
@@ -267,6 +221,7 @@ class EventScan:
     def _slow_event(self) -> bool:
         """Take the event at the window's position over the slow road; False when the text ends in it."""
         window, out = self.window, self.out
+        self.slow_events += 1
         begin = window.position
         offset = window.origin + begin
         # Most events end soon: what is copied and walked for one event must not be the whole window.
@@ -307,122 +262,122 @@ class EventScan:
         """Scan one event from a text of its own and put it at its place in the source; whether it made a row."""
         padded = np.zeros(len(plain) + PAD, np.uint8)
         padded[: len(plain)] = np.frombuffer(plain, np.uint8)
-        counts = self._counts
-        before = (int(counts[scan.SLICES]), int(counts[scan.MARKS]))
+        before = self._rows()
         while True:
-            if max(before) >= BLOCK or counts[scan.COLLECTIVES] >= self._collectives.shape[1]:
-                self._stash()
-                before = (0, 0)
-            status = scan.scan_events(
-                padded.ctypes.data,
-                0,
-                len(plain),
-                offset,
-                self.out.strings.address,
-                KEY_TEXT,
-                KEY_SIZE,
-                self._slices.wide,
-                self._slices.narrow,
-                self._slices.small,
-                self._marks.wide,
-                self._marks.narrow,
-                self._marks.small,
-                self._collectives,
-                counts,
-            )
-            if status != scan.GROW:
+            status = self._loop(padded.ctypes.data, 0, len(plain), offset)
+            if status == scan.GROW:
+                self._grow()
+            elif status == scan.FULL:
+                self._make_room()
+            else:
                 break
-            self.out.strings.grow()
-        for block, row, count in (
-            (self._slices, before[0], counts[scan.SLICES]),
-            (self._marks, before[1], counts[scan.MARKS]),
-        ):
-            if count > row:
-                block.wide[scan.AT, row] = offset
-                block.wide[scan.ARGS, row] = args_at if args_size else ABSENT
-                block.narrow[scan.ARGS_SIZE, row] = args_size
+        for columns, old, new in zip((self.out.slices, self.out.marks), before, self._rows(), strict=True):
+            if new > old:
+                columns.column("at")[old] = offset
+                columns.column("args_off")[old] = args_at if args_size else ABSENT
+                columns.column("args_len")[old] = args_size
                 return True
         return False
 
+    def _loop(self, address: int, position: int, filled: int, origin: int) -> int:
+        """Run the compiled loop over a text; why it stopped."""
+        out, counts = self.out, self._counts
+        status: int = scan.scan_events(
+            address,
+            position,
+            filled,
+            origin,
+            out.strings.address,
+            out.tracks.address,
+            KEY_TEXT,
+            KEY_SIZE,
+            out.slices.addresses,
+            out.slices.room,
+            out.marks.addresses,
+            out.marks.room,
+            self._collectives,
+            counts,
+        )
+        out.slices.rows, out.marks.rows = int(counts[scan.SLICES]), int(counts[scan.MARKS])
+        return status
+
+    def _rows(self) -> tuple[int, int]:
+        return self.out.slices.rows, self.out.marks.rows
+
+    def _grow(self) -> None:
+        self.out.strings.grow()
+        self.out.tracks.grow()
+
+    def _make_room(self) -> None:
+        for columns in (self.out.slices, self.out.marks):
+            if columns.rows == columns.room:
+                columns.reserve(columns.rows + 1)
+        if self._counts[scan.COLLECTIVES] == self._collectives.shape[1]:
+            self._stash_collectives()
+
     def _harvest(self) -> None:
         """Take what only the text holds of the rows that were added since the last call."""
-        counts = self._counts
-        new_slices, new_marks = int(counts[scan.SLICES]), int(counts[scan.MARKS])
-        old_slices, old_marks = self._gathered
+        (old_slices, old_marks), (new_slices, new_marks) = self._gathered, self._rows()
+        slices, marks = self.out.slices, self.out.marks
         if self._look is not None and new_slices > old_slices:
-            self._look(self.window, self._slices, old_slices, new_slices)
-        phases = self._marks.small[scan.PHASE, old_marks:new_marks]
-        for block, old, new in ((self._slices, old_slices, new_slices), (self._marks, old_marks, new_marks)):
-            self._count_bad_bytes(block.wide[:, old:new], block.narrow[scan.ARGS_SIZE, old:new])
-        counters = np.flatnonzero(phases == ord("C"))
+            self._look(self.window, slices, old_slices, new_slices)
+        for columns, old in ((slices, old_slices), (marks, old_marks)):
+            self._count_bad_bytes(columns, old)
+        counters = np.flatnonzero(marks.column("phase")[old_marks:] == ord("C"))
         if len(counters):
             self._counters((counters + old_marks).tolist())
         if self._sink is not None:
-            for block, old, new in ((self._slices, old_slices, new_slices), (self._marks, old_marks, new_marks)):
-                self._gather(block.wide[scan.ARGS, old:new], block.narrow[scan.ARGS_SIZE, old:new])
-        self._gathered = [new_slices, new_marks]
+            for columns, old in ((slices, old_slices), (marks, old_marks)):
+                self._gather(columns.column("args_off")[old:], columns.column("args_len")[old:])
+        self._gathered = (new_slices, new_marks)
 
     def _gather(self, offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> None:
         window = self.window
-        used = scan.gather_args(window.address, window.origin, offsets, sizes, self._arena, 0)
+        used = gather_args(window.address, window.origin, offsets, sizes, self._arena, 0)
         if used < 0:
             self._arena = np.empty(2 * -used, np.uint8)
-            used = scan.gather_args(window.address, window.origin, offsets, sizes, self._arena, 0)
+            used = gather_args(window.address, window.origin, offsets, sizes, self._arena, 0)
         if used:
             offsets[sizes > 0] += self._sunk
             assert self._sink is not None
             self._sink(memoryview(self._arena[:used]))  # type: ignore[arg-type]
             self._sunk += used
 
-    def _count_bad_bytes(self, wide: NDArray[np.int64], sizes: NDArray[np.int32]) -> None:
+    def _count_bad_bytes(self, columns: GrowingColumns, old: int) -> None:
         """Events whose args hold bytes that are no text are repaired ones: the bytes are shown as U+FFFD."""
-        rows = rows_with_bad_bytes(self.window.view(), wide[scan.ARGS] - self.window.origin, sizes)
+        offsets = columns.column("args_off")[old:] - self.window.origin
+        rows = rows_with_bad_bytes(self.window.view(), offsets, columns.column("args_len")[old:])
         if not len(rows):
             return
         out = self.out
         known = out.mended_at.get("quotes-or-brackets", [])[-len(rows) - 1 :]
-        for at in wide[scan.AT, rows].tolist():
+        for at in columns.column("at")[old:][rows].tolist():
             if at not in known:  # an event is repaired once
                 self._reason("args-text", at)
                 out.mended_at.setdefault("args-text", []).append(at)
                 out.ledger.repaired += 1
 
     def _counters(self, rows: list[int]) -> None:
-        marks, origin = self._marks, self.window.origin
-        rows = [row for row in rows if marks.narrow[scan.ARGS_SIZE, row] > 0]
-        begins = [int(marks.wide[scan.ARGS, row]) - origin for row in rows]
-        found = samples_of(
-            [
-                self.window.text(begin, begin + int(marks.narrow[scan.ARGS_SIZE, row]))
-                for begin, row in zip(begins, rows, strict=True)
-            ]
-        )
-        for at in found.unreadable:
-            self._note("counter-unreadable", int(marks.wide[scan.AT, rows[at]]))
-        for at, key, value in zip(found.at, found.series, found.value, strict=True):
+        marks, origin = self.out.marks, self.window.origin
+        at, begins, sizes = marks.column("at"), marks.column("args_off"), marks.column("args_len")
+        rows = [row for row in rows if sizes[row] > 0]
+        spans = [(int(begins[row]) - origin, int(sizes[row])) for row in rows]
+        found = samples_of([self.window.text(begin, begin + size) for begin, size in spans])
+        for k in found.unreadable:
+            self._note("counter-unreadable", int(at[rows[k]]))
+        for k, key, value in zip(found.at, found.series, found.value, strict=True):
             series = self._series.get(key)
             if series is None:
-                series = self._series[key] = self.out.strings.add(
-                    key.encode("utf-8", "replace").replace(b"\\", b"\\\\")
-                )
-            name = int(marks.narrow[scan.NAME, rows[at]])
-            self.out.counters.append((self.out.mark_count + rows[at], name, series, value))
+                text = key.encode("utf-8", "replace").replace(b"\\", b"\\\\")
+                series = self._series[key] = self.out.series.add(text)
+            self.out.counters.append((rows[k], series, value))
 
-    def _stash(self) -> None:
-        """Put the filled part of the blocks aside and begin new ones."""
-        counts, out = self._counts, self.out
-        n, m, c = (int(counts[k]) for k in (scan.SLICES, scan.MARKS, scan.COLLECTIVES))
-        if n:
-            out.slices.append(self._slices.part(n))
-        if m:
-            out.marks.append(self._marks.part(m))
-        if c:
-            rows = self._collectives[:, :c]
-            rows[0] += out.slice_count
-            out.collectives.append(rows)
-        out.slice_count += n
-        out.mark_count += m
-        self._fresh_blocks()
+    def _stash_collectives(self) -> None:
+        """Put the filled part of the block aside and begin a new one."""
+        count = int(self._counts[scan.COLLECTIVES])
+        if count:
+            self.out.collectives.append(self._collectives[:, :count])
+            self._fresh_collectives()
 
     # Book-keeping ----------------------------------------------------------------------------------------------------
 
@@ -441,7 +396,7 @@ class EventScan:
         self.out.ledger.reasons[name] = (count + 1, first)
 
     def _finish(self) -> None:
-        self._stash()
+        self._stash_collectives()
         out, counts, ledger = self.out, self._counts, self.out.ledger
 
         def pair(reason: int) -> tuple[int, int]:
@@ -460,12 +415,4 @@ class EventScan:
                 out.notes[name] = (count, first)
         ledger.kept = ledger.read - ledger.repaired - ledger.rejected
         out.text_bytes = self.window.origin + self.window.filled
-        assert ledger.kept == out.slice_count + out.mark_count - ledger.repaired
-
-
-def concatenated(blocks: list[Block], kind: str, row: int) -> NDArray[Any]:
-    """One column over all blocks; ``kind`` is "wide", "narrow" or "small"."""
-    parts = [getattr(b, kind)[row] for b in blocks]
-    if not parts:
-        return np.empty(0, {"wide": np.int64, "narrow": np.int32, "small": np.uint8}[kind])
-    return np.concatenate(parts)
+        assert ledger.kept == out.slices.rows + out.marks.rows - ledger.repaired

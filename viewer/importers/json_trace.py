@@ -8,18 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding, Ledger
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.columns import Built, build
-from viewer.importers.event_scan import EventScan, Look, Scanned
+from viewer.importers.event_scan import EventScan, Look
 from viewer.importers.refuse import STEP
+from viewer.importers.scanned import Scanned
 from viewer.importers.source import open_text
+from viewer.importers.text_parts import TextParts
 from viewer.importers.window import CHUNK, TextWindow
 from viewer.store.assemble import gpu_categories
+from viewer.store.lazy import PIECE
 from viewer.store.loose_json import loads
 from viewer.store.meta import MOST_LABELS, TraceMeta
-from viewer.store.raw import RawTrace
+from viewer.store.raw import RawSlices, RawTrace
 from viewer.store.schema import FORMAT_VERSION
 
 _RANK: Final = re.compile(r"(?<![a-z])rank[_\-. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
@@ -47,26 +53,7 @@ def read_json(job: ImportJob, chunk: int = CHUNK, look: Look | None = None) -> J
 
     ``look`` sees every slice while its text is at hand, see EventScan.
     """
-    stream, in_source = open_text(job.source)
-    try:
-        scan = EventScan(
-            TextWindow(stream, chunk),
-            None if in_source else job.args_sink,
-            lambda s: job.tell("read", stream.position, s.events),
-            look,
-        )
-        try:
-            scanned = scan.run()
-        except OverflowError as error:
-            where = f"byte {scan.window.origin + scan.window.position}"
-            raise InputError(str(job.path), f"holds {error}", where, "It does not look like a trace.") from None
-        if stream.damage:
-            scanned.complete = False
-            scanned.stopped = stream.damage
-        if stream.behind:
-            scanned.notes["bytes-behind-compressed"] = (1, -1)
-    finally:
-        stream.close()
+    scanned, in_source = _scan(job, chunk, look)
     refuse_if_no_trace(job.path, scanned)
     job.tell("sort", job.stamp.size, scanned.ledger.read)
     top = {}
@@ -76,6 +63,48 @@ def read_json(job: ImportJob, chunk: int = CHUNK, look: Look | None = None) -> J
         except ValueError:
             continue
     return JsonTrace(scanned, build(scanned, job.rules), top, in_source)
+
+
+def _scan(job: ImportJob, chunk: int, look: Look | None) -> tuple[Scanned, bool]:
+    stream, in_source = open_text(job.source)
+    try:
+        if in_source and (threads := job.threads()) > 1:
+            parts = TextParts(
+                job.path, job.stamp.size, threads, lambda d, e: job.tell("read", d, e), look, job.scratch, chunk
+            )
+            if parts.worth_it:
+                try:
+                    scanned, damage = parts.run()
+                except OverflowError as error:
+                    raise _too_long(job.path, error, parts.at) from None
+                return _damaged(scanned, damage), True
+        scan = EventScan(
+            TextWindow(stream, chunk),
+            None if in_source else job.args_sink,
+            lambda s: job.tell("read", stream.position, s.events),
+            look,
+            job.scratch,
+        )
+        try:
+            scanned = scan.run()
+        except OverflowError as error:
+            raise _too_long(job.path, error, scan.window.origin + scan.window.position) from None
+        if stream.behind:
+            scanned.notes["bytes-behind-compressed"] = (1, -1)
+        return _damaged(scanned, stream.damage), in_source
+    finally:
+        stream.close()
+
+
+def _damaged(scanned: Scanned, damage: str) -> Scanned:
+    if damage:
+        scanned.complete = False
+        scanned.stopped = damage
+    return scanned
+
+
+def _too_long(path: Path, error: OverflowError, at: int) -> InputError:
+    return InputError(str(path), f"holds {error}", f"byte {at}", "It does not look like a trace.")
 
 
 def refuse_if_no_trace(path: Path, scanned: Scanned) -> None:
@@ -129,11 +158,9 @@ def seal(job: ImportJob, raw: RawTrace, name: str, ledger: Ledger, findings: lis
     slices = raw.slices
     first = last = gpu_first = gpu_last = None
     if len(slices.start_ns):
-        end = slices.start_ns + slices.dur_ns
-        first, last = int(slices.start_ns.min()), int(end.max())
-        gpu = gpu_categories(slices.cat, raw.strings, job.rules)[slices.cat]
-        if gpu.any():
-            gpu_first, gpu_last = int(slices.start_ns[gpu].min()), int(end[gpu].max())
+        cat = slices.tracks.cat
+        gpu = gpu_categories(cat, raw.strings, job.rules)[cat]
+        first, last, gpu_first, gpu_last = _extents(slices, gpu)
     for table in (raw.marks, raw.counters):
         if table is not None:
             low, high = int(table.time_ns.min()), int(table.time_ns.max())
@@ -165,6 +192,21 @@ def seal(job: ImportJob, raw: RawTrace, name: str, ledger: Ledger, findings: lis
             **meta,
         ),
     )
+
+
+def _extents(slices: RawSlices, gpu: NDArray[np.bool_]) -> tuple[int, int, int | None, int | None]:
+    """First start and last end of all slices, and of those on the tracks ``gpu``."""
+    first, last, gpu_first, gpu_last = [], [], [], []
+    for begin in range(0, len(slices.start_ns), PIECE):
+        piece = slice(begin, begin + PIECE)
+        start, chosen = slices.start_ns[piece], gpu[slices.track[piece]]
+        end = start + slices.dur_ns[piece]
+        first.append(int(start.min()))
+        last.append(int(end.max()))
+        if chosen.any():
+            gpu_first.append(int(start[chosen].min()))
+            gpu_last.append(int(end[chosen].max()))
+    return min(first), max(last), min(gpu_first, default=None), max(gpu_last, default=None)
 
 
 _NOTES: Final[dict[str, tuple[str, str]]] = {

@@ -38,14 +38,15 @@ class MegatronAppImporter:
         """See Importer."""
         trace = read_json(job)
         raw = trace.built.raw
-        bare = raw.slices.cat < 0
-        if bare.any():
+        bare = raw.slices.tracks.cat < 0
+        if bare[raw.slices.track].any():
             raw.strings.append(SPAN)
-            raw.slices.cat[bare] = len(raw.strings) - 1
-        stages = [int(p) for p in np.unique(raw.slices.pid) if 0 <= p < TEXT_ID]
+            raw.slices.tracks.cat[bare] = len(raw.strings) - 1
+        pid, tid = raw.slices.pid, raw.slices.tid
+        stages = [int(p) for p in np.unique(pid) if 0 <= p < TEXT_ID]
         for stage in stages:
             raw.process_names.setdefault(stage, f"pipeline rank {stage}")
-            for thread in np.unique(raw.slices.tid[raw.slices.pid == stage]).tolist():
+            for thread in np.unique(tid[pid == stage]).tolist():
                 raw.thread_names.setdefault((stage, thread), f"pipeline rank {stage}")
         trace.built.findings.append(several_ranks("forward and backward passes", len(stages)))
         return finish(

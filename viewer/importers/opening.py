@@ -13,6 +13,7 @@ from typing import Final
 
 from viewer.base.errors import Cancelled, InputError
 from viewer.base.findings import Finding
+from viewer.base.memory import give_back
 from viewer.base.work import CancelToken, Progress, ProgressSink, no_progress
 from viewer.importers.discover import Candidate, discover
 from viewer.importers.single import SourceOpener
@@ -81,10 +82,12 @@ class JobOpener:
         self._align = align
         self._rules = rules or shipped_rules()
         self._cache = cache
-        self._sources = SourceOpener(cache, self._rules)
+        self._sources = SourceOpener(cache, self._rules, self._threads)
         self._workers = workers or min(MAX_WORKERS, os.cpu_count() or 1)
         self._tokens: dict[str, CancelToken] = {}
         self._lock = threading.Lock()
+        self._waiting = 0
+        """Candidates that are not open yet."""
         self._all = CancelToken()
 
     def cancel_file(self, path: Path | str) -> None:
@@ -121,6 +124,7 @@ class JobOpener:
         candidates = discover(self._paths)
         result = OpenResult(Session(rules=self._rules))
         done: list[Opened] = []
+        self._waiting = len(candidates)
         outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         with ThreadPoolExecutor(self._workers, "import") as pool:
             try:
@@ -213,7 +217,20 @@ class JobOpener:
 
     # One candidate ----------------------------------------------------------------------------------------------------
 
+    def _threads(self) -> int:
+        """Threads that one file may use: its own, and its share of those that no other file needs."""
+        with self._lock:
+            return max(1, self._workers // max(1, self._waiting))
+
     def _open_candidate(self, candidate: Candidate, progress: ProgressSink, tell: Callable[[Outcome], None]) -> None:
+        try:
+            self._open_one(candidate, progress, tell)
+        finally:
+            with self._lock:
+                self._waiting -= 1
+            give_back()
+
+    def _open_one(self, candidate: Candidate, progress: ProgressSink, tell: Callable[[Outcome], None]) -> None:
         token = self._token(str(candidate.path))
         token.check()
         try:

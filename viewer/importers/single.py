@@ -39,8 +39,9 @@ _UNWRITABLE: Final = (OSError, pa.ArrowException, msgspec.MsgspecError)
 class SourceOpener:
     """Opens sources with one cache and one table of rules. Safe from many threads."""
 
-    def __init__(self, cache: Cache, rules: RuleTable) -> None:
-        self._cache, self._rules = cache, rules
+    def __init__(self, cache: Cache, rules: RuleTable, threads: Callable[[], int] = lambda: 1) -> None:
+        """``threads`` says how many of them one source may use at the moment."""
+        self._cache, self._rules, self._threads = cache, rules, threads
 
     def open(self, source: Source | PackedInput, named: bool, progress: ProgressSink, token: CancelToken) -> Trace:
         """The trace of a source.
@@ -111,6 +112,7 @@ class SourceOpener:
         writer = ArgsWriter()
         try:
             job = ImportJob(source, stamp, self._rules, writer.write, progress, token)
+            job.scratch, job.threads = self._cache.folder, self._threads
             imported = importer.read(job)
         finally:
             writer.close()
@@ -125,7 +127,7 @@ class SourceOpener:
         imported.meta.import_seconds = time.monotonic() - job.began
 
         def fill(folder: Path) -> None:
-            write_tables(folder, tables)
+            write_tables(folder, tables, self._threads())
             if not imported.meta.args_in_source:
                 writer.save(folder)
             write_meta(folder, imported.meta)

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported, ImportJob
-from viewer.importers.event_scan import Block
 from viewer.importers.json_trace import finish, rank_in_name, read_json, small_facts
 from viewer.importers.window import TextWindow
-from viewer.jit import scan_events as scan
+from viewer.store.growing import GrowingColumns
 from viewer.store.meta import DeviceInfo
-from viewer.store.raw import RawTrace
+from viewer.store.raw import RawSlices, RawTrace
 
 _WRITER: Final = re.compile(
     rb'"displayTimeUnit"\s*:\s*"ns"\s*,\s*"metadata"\s*:\s*\{\s*"highres-ticks"\s*:\s*true\s*\}'
@@ -81,15 +80,16 @@ class TraceViewerImporter:
         )
 
 
-def _correlations(window: TextWindow, block: Block, begin: int, end: int) -> None:
+def _correlations(window: TextWindow, slices: GrowingColumns, begin: int, end: int) -> None:
     """Read "correlation_id" of args; Kineto's "correlation" was read by the scan itself."""
-    offsets = block.wide[scan.ARGS, begin:end] - window.origin
-    sizes = block.narrow[scan.ARGS_SIZE, begin:end]
+    offsets = slices.column("args_off")[begin:end] - window.origin
+    sizes = slices.column("args_len")[begin:end]
+    correlation = slices.column("corr")
     for row in np.flatnonzero(sizes > 16):
         at = int(offsets[row])
         found = _CORRELATION.search(window.text(at, at + int(sizes[row])))
         if found:
-            block.wide[scan.CORR, begin + row] = int(found[1])
+            correlation[begin + row] = int(found[1])
 
 
 def _processes(raw: RawTrace, findings: list[Finding]) -> dict[int, _Process]:
@@ -112,9 +112,38 @@ def _processes(raw: RawTrace, findings: list[Finding]) -> dict[int, _Process]:
     return found
 
 
+class _Wide:
+    """Slices with a value of their own in every column, to be changed one by one."""
+
+    def __init__(self, slices: RawSlices) -> None:
+        self._slices = slices
+        self.name, self.pid, self.tid = slices.name, slices.pid, slices.tid
+        self.cat, self.device, self.stream = slices.cat, slices.device, slices.stream
+        self.is_async = slices.is_async
+
+    def narrow(self) -> RawSlices:
+        """The same with tracks."""
+        s = self._slices
+        return RawSlices.filled(
+            s.start_ns,
+            s.dur_ns,
+            s.name,
+            self.cat,
+            pid=self.pid,
+            tid=self.tid,
+            device=self.device,
+            stream=self.stream,
+            is_async=self.is_async,
+            corr=s.corr,
+            ext=s.ext,
+            args_off=s.args_off,
+            args_len=s.args_len,
+        )
+
+
 def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Finding]) -> None:
     """Give slices without a category the one that their lane means, and GPU work its device and stream."""
-    s = raw.slices
+    s = _Wide(raw.slices)
     numbers: dict[str, int] = {}
 
     def number(category: str) -> int:
@@ -152,6 +181,7 @@ def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Fi
             s.cat[lane & names.where(_COPIES, s.name)] = number(COPY)
             s.cat[lane & names.where(_FILLS, s.name)] = number(FILL)
             work += int(lane.sum())
+    raw.slices = s.narrow()
     if work:
         message = "the file has no categories: the slices of lanes that are named as streams of a GPU are its work"
         findings.append(Finding("work-by-lane-name", "info", work, message))

@@ -19,13 +19,15 @@ LARGEST: Final = 1 << 30
 class TextWindow:
     """Bytes [origin, origin + filled) of the text; ``position`` (relative to origin) is where reading stands."""
 
-    def __init__(self, stream: TextStream, chunk: int = CHUNK) -> None:
+    def __init__(self, stream: TextStream, chunk: int = CHUNK, origin: int = 0, border: int | None = None) -> None:
+        """``stream`` begins at ``origin``; at ``border`` the window halts until it is asked to cross it."""
         self._stream = stream
         self._data = np.zeros(chunk + PAD, np.uint8)
-        self.origin = 0
+        self.origin = origin
         self.filled = 0
         self.position = 0
         self.ended = False
+        self.border = border
 
     @property
     def address(self) -> int:
@@ -37,8 +39,15 @@ class TextWindow:
         """How many bytes fit."""
         return len(self._data) - PAD
 
+    @property
+    def at_border(self) -> bool:
+        """Whether everything up to the border has been used."""
+        return self.border is not None and self.origin + self.position == self.border
+
     def more(self) -> bool:
         """Let go of what lies before ``position`` and bring more text; False when there is no more.
+
+        Where the text up to the border is not enough, the border is gone.
 
         Raises:
             OverflowError: a single value is longer than LARGEST.
@@ -58,9 +67,12 @@ class TextWindow:
         self.position = 0
         self.filled = rest
         brought = 0
+        if self.border is not None and self.origin + self.filled >= self.border:
+            self.border = None
+        most = self.room if self.border is None else min(self.room, self.border - self.origin)
         with memoryview(self._data) as view:  # type: ignore[arg-type]
-            while self.filled < self.room:
-                count = self._stream.read_into(view[self.filled : self.room])
+            while self.filled < most:
+                count = self._stream.read_into(view[self.filled : most])
                 if count == 0:
                     self.ended = True
                     break

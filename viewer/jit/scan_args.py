@@ -74,7 +74,7 @@ COLLECTIVE_COLUMNS: Final = (
     "rank_stride",
 )
 """What :func:`read_collective` writes, in this order."""
-_TEXT_COLUMNS = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.uint8)
+TEXT_COLUMNS = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.uint8)
 _KEYS = (
     b"Collective name",
     b"In msg nelems",
@@ -261,14 +261,14 @@ def read_collective(p: int, end: int, strings: int, texts: Any, sizes: Any, out:
     """
     count = len(sizes)
     for k in range(count):
-        out[k, row] = -1 if _TEXT_COLUMNS[k] else ABSENT
+        out[k, row] = -1 if TEXT_COLUMNS[k] else ABSENT
     key, size, p = next_member(p + 1, end)
     while size >= 0 and p < end:
         match = -1
         for k in range(count):
             if sizes[k] == size and same_text(key, texts.ctypes.data + 64 * k, size):
                 match = k
-        if match >= 0 and _TEXT_COLUMNS[match]:
+        if match >= 0 and TEXT_COLUMNS[match]:
             if load8(p) == QUOTE:
                 q = skip_string(p + 1, end)
                 if q < end:

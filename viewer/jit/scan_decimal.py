@@ -140,11 +140,10 @@ def parse_decimal(p: int, scale: int) -> Any:
     if mantissa == _ZERO:
         return np.int64(0), p, EXACT, form
     if shift >= 0:
-        if dropped > 0 and shift > 0:
-            return ABSENT, p, TOO_LARGE, form
-        if shift > 18 or mantissa > _LARGEST // _POWERS[shift]:
-            return ABSENT, p, TOO_LARGE, form
-        mantissa *= _POWERS[shift]
+        if shift > 0:  # most numbers need no division here: as many decimals as the scale asks for
+            if dropped > 0 or shift > 18 or mantissa > _LARGEST // _POWERS[shift]:
+                return ABSENT, p, TOO_LARGE, form
+            mantissa *= _POWERS[shift]
         if first_dropped >= 5:
             mantissa += np.uint64(1)
     elif shift < -19:

@@ -1,6 +1,6 @@
 """The event loop: objects of a trace's event array to raw columns.
 
-Events with phase X become rows of the slice block, all others rows of the mark block; see the row constants. The loop
+Events with phase X become rows of SLICE_COLUMNS, all others of MARK_COLUMNS. The loop
 stops at event borders only, so a text may arrive in pieces of any size.
 """
 
@@ -18,9 +18,25 @@ from viewer.jit.config import kernel
 from viewer.jit.scan_args import next_member, read_collective, read_id, read_label, read_links
 from viewer.jit.scan_decimal import NO_NUMBER, ROUNDED, TOO_LARGE, parse_decimal
 from viewer.jit.scan_intern import intern_text, overflowed
-from viewer.jit.scan_load import apart, load8, load64
+from viewer.jit.scan_keys import (
+    CHAR_PHASE,
+    ESCAPED,
+    ID_ID,
+    ID_PID,
+    ID_TID,
+    KNOWN_SIZE,
+    NUMBER_DUR,
+    NUMBER_TIME,
+    OBJECT_ARGS,
+    OBJECT_ID2,
+    OTHER,
+    TEXT_CAT,
+    TEXT_NAME,
+    unusual_key,
+    which_key,
+)
+from viewer.jit.scan_load import apart, load8, store8, store_id, store_int
 from viewer.jit.scan_text import (
-    BACKSLASH,
     CLOSE_ARRAY,
     CLOSE_OBJECT,
     COLON,
@@ -37,58 +53,51 @@ from viewer.jit.scan_text import (
 # Why the loop stopped.
 MORE, ARRAY_END, FULL, GROW, STUCK = range(5)
 
-# Rows of the 64-bit columns of a block.
-TS, DUR, PID, TID, AT, ARGS, CORR, EXT, DEVICE, STREAM = range(10)
-ID, VALUE = 6, 7
-"""In the mark block the id of a flow or async event, and the label of a metadata event."""
-WIDE_SLICE: Final = 10
-WIDE_MARK: Final = 8
-# Rows of the 32-bit columns.
-NAME, CAT, ARGS_SIZE = range(3)
-# Rows of the 8-bit columns.
-PHASE, TS_FORM, DUR_FORM = range(3)
+SLICE_COLUMNS: Final[dict[str, Any]] = {
+    "start_ns": np.int64,
+    "dur_ns": np.int64,
+    "at": np.int64,
+    "args_off": np.int64,
+    "corr": np.int64,
+    "ext": np.int64,
+    "name": np.int32,
+    "track": np.int32,
+    "args_len": np.int32,
+    "ts_form": np.uint8,
+    "dur_form": np.uint8,
+}
+"""What is written of an event with a duration; ``at`` is where it begins, ``track`` a row of TRACK_KEY."""
+MARK_COLUMNS: Final[dict[str, Any]] = {
+    "time_ns": np.int64,
+    "at": np.int64,
+    "args_off": np.int64,
+    "id": np.int64,
+    "name": np.int32,
+    "track": np.int32,
+    "args_len": np.int32,
+    "phase": np.uint8,
+    "ts_form": np.uint8,
+}
+"""What is written of all other events; ``id`` is the label of a metadata event."""
+TRACK_KEY: Final = ("pid", "tid", "device", "stream", "cat")
+"""A track is a distinct combination of these: int64 each, numbered in a StringTable. Marks have no device or stream."""
 
 # Words of the counters.
 SLICES, MARKS, COLLECTIVES, POSITION, COUNTS = range(5)
-"""Rows used in the three blocks, where the scan stands, and the first pair (count, first offset) of a reason."""
+"""Rows used of the three groups of columns, where the scan stands, the first pair (count, first offset) of a reason."""
 # Typed, or the counting loop is compiled once for each of them.
 _REASONS: Any = [np.int64(k) for k in range(8)]
 EMPTY, NO_OBJECT, NO_PHASE, NO_TIME, ROUNDED_TIME, NEGATIVE, FAR_TIME, READ = _REASONS
-COUNTER_WORDS: Final = COUNTS + 16
+_SCRATCH: Final = COUNTS + 16
+COUNTER_WORDS: Final = _SCRATCH + len(TRACK_KEY)
 
 _FAR: Final = 1 << 62
-_16, _24, _32 = np.uint64(0xFFFF), np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
-_40, _48 = np.uint64(0xFFFFFFFFFF), np.uint64(0xFFFFFFFFFFFF)
 
 
 _parse_decimal, _intern_text, _skip_value = apart(parse_decimal), apart(intern_text), apart(skip_value)
 _skip_container, _read_id, _read_links = apart(skip_container), apart(read_id), apart(read_links)
 _read_label, _read_collective = apart(read_label), apart(read_collective)
 
-
-def _key(text: str) -> np.uint64:
-    return np.uint64(int.from_bytes(text.encode(), "little"))
-
-
-_PH, _TS, _ID = _key('ph":'), _key('ts":'), _key('id":')
-_DUR, _CAT, _PID, _TID, _ID2 = _key('dur":'), _key('cat":'), _key('pid":'), _key('tid":'), _key('id2":')
-_NAME, _ARGS = _key('name":'), _key('args":')
-(
-    _OTHER,
-    _ESCAPED,
-    _CHAR_PHASE,
-    _NUMBER_TIME,
-    _NUMBER_DUR,
-    _TEXT_NAME,
-    _TEXT_CAT,
-    _ID_PID,
-    _ID_TID,
-    _ID_ID,
-    _OBJECT_ID2,
-    _OBJECT_ARGS,
-) = range(12)
-_KEY_SIZE = (0, 0, 4, 4, 5, 6, 5, 5, 5, 4, 5, 6)
-"""Bytes of each known key with its closing quote and colon."""
 _PHASE_X, _PHASE_M = ord("X"), ord("M")
 
 
@@ -97,73 +106,6 @@ def _count(counters: NDArray[np.int64], reason: int, offset: int) -> None:
     if counters[COUNTS + 2 * reason] == 0:
         counters[COUNTS + 2 * reason + 1] = offset
     counters[COUNTS + 2 * reason] += 1
-
-
-@kernel
-def _which(key: int) -> Any:
-    """Which of the known keys begins at ``key``, closing quote and colon included; _OTHER for anything else."""
-    text = load64(key)
-    four = text & _32
-    if four == _TS:
-        return _NUMBER_TIME
-    if four == _PH:
-        return _CHAR_PHASE
-    five = text & _40
-    if five == _PID:
-        return _ID_PID
-    if five == _TID:
-        return _ID_TID
-    if five == _CAT:
-        return _TEXT_CAT
-    if five == _DUR:
-        return _NUMBER_DUR
-    six = text & _48
-    if six == _NAME:
-        return _TEXT_NAME
-    if six == _ARGS:
-        return _OBJECT_ARGS
-    if four == _ID:
-        return _ID_ID
-    if five == _ID2:
-        return _OBJECT_ID2
-    return _OTHER
-
-
-@kernel
-def _unusual(key: int, size: int) -> Any:
-    """Which known key stands at ``key`` where space parts it from its colon; _ESCAPED where escapes may hide one."""
-    text = load64(key)
-    if size == 2:
-        text &= _16
-        if text == _TS & _16:
-            return _NUMBER_TIME
-        if text == _PH & _16:
-            return _CHAR_PHASE
-        if text == _ID & _16:
-            return _ID_ID
-    elif size == 3:
-        text &= _24
-        if text == _PID & _24:
-            return _ID_PID
-        if text == _TID & _24:
-            return _ID_TID
-        if text == _CAT & _24:
-            return _TEXT_CAT
-        if text == _DUR & _24:
-            return _NUMBER_DUR
-        if text == _ID2 & _24:
-            return _OBJECT_ID2
-    elif size == 4:
-        text &= _32
-        if text == _NAME & _32:
-            return _TEXT_NAME
-        if text == _ARGS & _32:
-            return _OBJECT_ARGS
-    elif size >= 6:
-        for k in range(min(size, 30)):
-            if load8(key + k) == BACKSLASH:
-                return _ESCAPED
-    return _OTHER
 
 
 @kernel
@@ -213,14 +155,13 @@ def scan_events(
     limit: int,
     origin: int,
     strings: int,
+    tracks: int,
     key_texts: NDArray[np.uint8],
     key_sizes: NDArray[np.int64],
-    slices64: NDArray[np.int64],
-    slices32: NDArray[np.int32],
-    slices8: NDArray[np.uint8],
-    marks64: NDArray[np.int64],
-    marks32: NDArray[np.int32],
-    marks8: NDArray[np.uint8],
+    slices: NDArray[np.int64],
+    slice_room: int,
+    marks: NDArray[np.int64],
+    mark_room: int,
     collectives: NDArray[np.int64],
     counters: NDArray[np.int64],
 ) -> Any:
@@ -232,19 +173,18 @@ def scan_events(
         limit: how much has arrived.
         origin: offset of the text's first byte in the whole source; columns AT and ARGS count from there.
         strings: address of a StringTable's state.
+        tracks: address of the state of the one that numbers tracks.
         key_texts: KEY_TEXT of scan_args.
         key_sizes: KEY_SIZE of scan_args.
-        slices64: int64[WIDE_SLICE, n]; slices32: int32[3, n]; slices8: uint8[3, n].
-        slices32: see above.
-        slices8: see above.
-        marks64: int64[WIDE_MARK, n]; marks32: int32[3, n]; marks8: uint8[3, n].
-        marks32: see above.
-        marks8: see above.
-        collectives: int64[1 + len(COLLECTIVE_COLUMNS), n]; row 0 is the slice's row in this block.
+        slices: address of each of SLICE_COLUMNS, which have room for ``slice_room`` rows.
+        slice_room: see above.
+        marks: address of each of MARK_COLUMNS, which have room for ``mark_room`` rows.
+        mark_room: see above.
+        collectives: int64[1 + len(COLLECTIVE_COLUMNS), n]; row 0 is the slice's row.
         counters: COUNTER_WORDS words; rows used and POSITION are updated.
 
     Returns:
-        MORE at the end of what has arrived, ARRAY_END at the closing bracket, FULL when a block is, GROW when the
+        MORE at the end of what has arrived, ARRAY_END at the closing bracket, FULL when columns are, GROW when a
         string table is, STUCK at an event (or a byte between two) that this loop cannot read. POSITION is the border
         at which to go on.
     """
@@ -253,6 +193,17 @@ def scan_events(
     n_slices = counters[SLICES]
     n_marks = counters[MARKS]
     n_collectives = counters[COLLECTIVES]
+    s_start, s_dur, s_at, s_args = slices[0], slices[1], slices[2], slices[3]
+    s_corr, s_ext, s_name, s_track = slices[4], slices[5], slices[6], slices[7]
+    s_size, s_ts_form, s_dur_form = slices[8], slices[9], slices[10]
+    m_time, m_at, m_args, m_id = marks[0], marks[1], marks[2], marks[3]
+    m_name, m_track, m_size, m_phase, m_ts_form = marks[4], marks[5], marks[6], marks[7], marks[8]
+    last_pid = ABSENT
+    last_tid = ABSENT
+    last_device = ABSENT
+    last_stream = ABSENT
+    last_cat = -1
+    track = -1
     status = MORE
     while True:
         p = skip_space(p, end)
@@ -265,7 +216,7 @@ def scan_events(
         if c == CLOSE_ARRAY:
             status = ARRAY_END
             break
-        if n_slices == slices64.shape[1] or n_marks == marks64.shape[1] or n_collectives == collectives.shape[1]:
+        if n_slices == slice_room or n_marks == mark_room or n_collectives == collectives.shape[1]:
             status = FULL
             break
         offset = origin + (p - base)
@@ -316,8 +267,8 @@ def scan_events(
                 stuck = True
                 break
             key = p + 1
-            which = _which(key)
-            if which == _OTHER:
+            which = which_key(key)
+            if which == OTHER:
                 q = skip_string(key, end)
                 if q >= end:
                     p = end
@@ -330,54 +281,54 @@ def scan_events(
                     if load8(p) != COLON:
                         stuck = True
                         break
-                which = _unusual(key, q - key)
+                which = unusual_key(key, q - key)
                 p = skip_space(p + 1, end)
             else:
-                p = skip_space(key + _KEY_SIZE[which], end)
+                p = skip_space(key + KNOWN_SIZE[which], end)
             if p >= end:
                 break
             members += 1
             v0 = p
             # One call of each reader below: every further call site costs seconds of compilation.
-            if which == _NUMBER_TIME or which == _NUMBER_DUR:
+            if which == NUMBER_TIME or which == NUMBER_DUR:
                 value, p, state, form = _read_time(p, end)
-                if which == _NUMBER_TIME:
+                if which == NUMBER_TIME:
                     ts, ts_state, ts_form = value, state, form
                 else:
                     dur, dur_state, dur_form = value, state, form
-            elif which == _TEXT_NAME or which == _TEXT_CAT:
+            elif which == TEXT_NAME or which == TEXT_CAT:
                 number, p = _read_text(p, end, strings)
-                if which == _TEXT_NAME:
+                if which == TEXT_NAME:
                     name = number
                 else:
                     cat = number
-            elif which == _ID_PID or which == _ID_TID or which == _ID_ID:
+            elif which == ID_PID or which == ID_TID or which == ID_ID:
                 number, p = _read_id(p, end, strings)
-                if which == _ID_PID:
+                if which == ID_PID:
                     pid = number
-                elif which == _ID_TID:
+                elif which == ID_TID:
                     tid = number
                 else:
                     ident = number
-            elif which == _OBJECT_ARGS and load8(p) == OPEN_OBJECT:
+            elif which == OBJECT_ARGS and load8(p) == OPEN_OBJECT:
                 args = p
                 p, correlation, external, device, stream, collective = _read_links(p, end, strings)
                 args_size = p - args
-            elif which == _ESCAPED:
+            elif which == ESCAPED:
                 # An escaped letter may hide one of the keys above: leave such an event to the slow road.
                 stuck = True
                 break
             else:
-                if which == _OBJECT_ARGS:
+                if which == OBJECT_ARGS:
                     args_size = 0
                     correlation = ABSENT
                     external = ABSENT
                     device = ABSENT
                     stream = ABSENT
                     collective = False
-                elif which == _CHAR_PHASE:
+                elif which == CHAR_PHASE:
                     phase = load8(p + 1) if load8(p) == QUOTE and load8(p + 2) == QUOTE else 0
-                elif which == _OBJECT_ID2 and load8(p) == OPEN_OBJECT:
+                elif which == OBJECT_ID2 and load8(p) == OPEN_OBJECT:
                     second = p
                 p = _skip_value(p, end)
             if p == v0:
@@ -415,57 +366,69 @@ def scan_events(
             continue
         if args_size > 0x7FFFFFFF:
             args_size = 0
-        if phase == _PHASE_X and dur != ABSENT:
+        args_at = origin + (args - base) if args_size else ABSENT
+        is_slice = phase == _PHASE_X and dur != ABSENT
+        if not is_slice:
+            device = ABSENT
+            stream = ABSENT
+        if (
+            track < 0
+            or tid != last_tid
+            or cat != last_cat
+            or pid != last_pid
+            or stream != last_stream
+            or device != last_device
+        ):
+            counters[_SCRATCH] = pid
+            counters[_SCRATCH + 1] = tid
+            counters[_SCRATCH + 2] = device
+            counters[_SCRATCH + 3] = stream
+            counters[_SCRATCH + 4] = cat
+            track = _intern_text(counters.ctypes.data + 8 * _SCRATCH, 8 * len(TRACK_KEY), tracks)
+            last_pid = pid
+            last_tid = tid
+            last_device = device
+            last_stream = stream
+            last_cat = cat
+        label = ident
+        if is_slice:
             if collective:
                 collectives[0, n_collectives] = n_slices
                 _read_collective(args, end, strings, key_texts, key_sizes, collectives[1:], n_collectives)
-                if overflowed(strings):
-                    counters[COUNTS + 2 * READ] -= 1
-                    status = GROW
-                    break
+        elif phase == _PHASE_M:
+            label = _read_label(args, end, strings) if args_size > 0 else ABSENT
+        if overflowed(strings) or overflowed(tracks):
+            counters[COUNTS + 2 * READ] -= 1
+            status = GROW
+            break
+        if is_slice:
+            if collective:
                 n_collectives += 1
             if dur < 0:
                 _count(counters, NEGATIVE, offset)
                 dur = 0
-            slices64[TS, n_slices] = ts
-            slices64[DUR, n_slices] = dur
-            slices64[PID, n_slices] = pid
-            slices64[TID, n_slices] = tid
-            slices64[AT, n_slices] = offset
-            slices64[ARGS, n_slices] = origin + (args - base) if args_size else ABSENT
-            slices64[CORR, n_slices] = correlation
-            slices64[EXT, n_slices] = external
-            slices64[DEVICE, n_slices] = device
-            slices64[STREAM, n_slices] = stream
-            slices32[NAME, n_slices] = name
-            slices32[CAT, n_slices] = cat
-            slices32[ARGS_SIZE, n_slices] = args_size
-            slices8[PHASE, n_slices] = phase
-            slices8[TS_FORM, n_slices] = ts_form
-            slices8[DUR_FORM, n_slices] = dur_form
+            store_int(s_start + 8 * n_slices, ts)
+            store_int(s_dur + 8 * n_slices, dur)
+            store_int(s_at + 8 * n_slices, offset)
+            store_int(s_args + 8 * n_slices, args_at)
+            store_int(s_corr + 8 * n_slices, correlation)
+            store_int(s_ext + 8 * n_slices, external)
+            store_id(s_name + 4 * n_slices, name)
+            store_id(s_track + 4 * n_slices, track)
+            store_id(s_size + 4 * n_slices, args_size)
+            store8(s_ts_form + n_slices, ts_form)
+            store8(s_dur_form + n_slices, dur_form)
             n_slices += 1
         else:
-            value = ABSENT
-            if phase == _PHASE_M and args_size > 0:
-                value = _read_label(args, end, strings)
-                if overflowed(strings):
-                    counters[COUNTS + 2 * READ] -= 1
-                    status = GROW
-                    break
-            marks64[TS, n_marks] = ts
-            marks64[DUR, n_marks] = dur
-            marks64[PID, n_marks] = pid
-            marks64[TID, n_marks] = tid
-            marks64[AT, n_marks] = offset
-            marks64[ARGS, n_marks] = origin + (args - base) if args_size else ABSENT
-            marks64[ID, n_marks] = ident
-            marks64[VALUE, n_marks] = value
-            marks32[NAME, n_marks] = name
-            marks32[CAT, n_marks] = cat
-            marks32[ARGS_SIZE, n_marks] = args_size
-            marks8[PHASE, n_marks] = phase
-            marks8[TS_FORM, n_marks] = ts_form
-            marks8[DUR_FORM, n_marks] = dur_form
+            store_int(m_time + 8 * n_marks, ts)
+            store_int(m_at + 8 * n_marks, offset)
+            store_int(m_args + 8 * n_marks, args_at)
+            store_int(m_id + 8 * n_marks, label)
+            store_id(m_name + 4 * n_marks, name)
+            store_id(m_track + 4 * n_marks, track)
+            store_id(m_size + 4 * n_marks, args_size)
+            store8(m_phase + n_marks, phase)
+            store8(m_ts_form + n_marks, ts_form)
             n_marks += 1
         if ts_state == ROUNDED or dur_state == ROUNDED:
             _count(counters, ROUNDED_TIME, offset)
@@ -474,70 +437,3 @@ def scan_events(
     counters[COLLECTIVES] = n_collectives
     counters[POSITION] = start - base
     return status
-
-
-@kernel
-def next_key(base: int, position: int, limit: int, out: NDArray[np.int64]) -> Any:
-    """The next key of a top-level object.
-
-    Writes the key's position, its size and the position of its value to ``out``. Returns MORE when they have not all
-    arrived, ARRAY_END at the closing brace, FULL when a key was found, STUCK at a byte that begins no key.
-    """
-    end = base + limit
-    p = skip_space(base + position, end)
-    while p < end and load8(p) == COMMA:
-        p = skip_space(p + 1, end)
-    out[2] = p - base
-    if p >= end:
-        return MORE
-    if load8(p) == CLOSE_OBJECT:
-        return ARRAY_END
-    if load8(p) != QUOTE:
-        return STUCK
-    q = skip_string(p + 1, end)
-    if q >= end:
-        return MORE
-    v = skip_space(q + 1, end)
-    if v >= end:
-        return MORE
-    if load8(v) != COLON:
-        return STUCK
-    v = skip_space(v + 1, end)
-    if v >= end:
-        return MORE
-    out[0] = p + 1 - base
-    out[1] = q - p - 1
-    out[2] = v - base
-    return FULL
-
-
-@kernel
-def value_end(base: int, position: int, limit: int) -> Any:
-    """Position behind the value at ``position``; more than ``limit`` when it has not all arrived."""
-    return _skip_value(base + position, base + limit) - base
-
-
-@kernel
-def gather_args(
-    base: int, origin: int, offsets: NDArray[np.int64], sizes: NDArray[np.int32], out: NDArray[np.uint8], used: int
-) -> Any:
-    """Copy args objects out of a text and renumber them.
-
-    ``offsets[n]`` count from the source's first byte and become positions in ``out``, where the objects are appended
-    behind ``used``. Returns the new ``used``, or the size that ``out`` needs, negated, when it is too small.
-    """
-    total = 0
-    for i in range(len(offsets)):
-        total += sizes[i]
-    if used + total + 8 > len(out):
-        return -(used + total + 8)
-    for i in range(len(offsets)):
-        size = sizes[i]
-        if size == 0:
-            continue
-        p = base + (offsets[i] - origin)
-        for k in range(size):
-            out[used + k] = np.uint8(load8(p + k))
-        offsets[i] = used
-        used += size
-    return used

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.jit.config import kernel
-from viewer.jit.scan_load import load64, load_id, load_int, store8, store_id, store_int
+from viewer.jit.scan_load import apart, load64, load_id, load_int, store8, store_id, store_int
 
 # Words of the state.
 _SLOTS, _MASK, _ENTRIES, _CAPACITY, _COUNT, _ARENA, _USED, _ARENA_SIZE, _OVERFLOW = (8 * k for k in range(9))
@@ -112,6 +112,22 @@ def _refill(entries: NDArray[np.int64], count: int, slots: NDArray[np.uint32]) -
         slots[i] = number
 
 
+_intern_text = apart(intern_text)
+
+
+@kernel
+def _add_all(
+    entries: NDArray[np.int64], arena: int, begin: int, count: int, state: int, place: NDArray[np.int64]
+) -> Any:
+    """Number the strings [begin, count) of another table in this one; the first for which there was no room."""
+    for k in range(begin, count):
+        number = _intern_text(arena + entries[k, 1], entries[k, 2], state)
+        if number < 0:
+            return k
+        place[k] = number
+    return count
+
+
 class StringTable:
     """Distinct byte strings numbered by first appearance. Not for use from several threads at once."""
 
@@ -141,7 +157,9 @@ class StringTable:
         return int(self.state[4])
 
     def grow(self) -> None:
-        """Make room for the text that did not fit (at least twice as much)."""
+        """Make room for the text that did not fit (at least twice as much), if there is one."""
+        if not self.state[8]:
+            return
         count, used, wanted = len(self), int(self.state[6]), int(self.state[8])
         if count * 2 > len(self._entries):
             entries = np.empty((4 * len(self._entries), 3), np.int64)
@@ -164,6 +182,24 @@ class StringTable:
             if number >= 0:
                 return number
             self.grow()
+
+    def add_all(self, other: StringTable) -> NDArray[np.int64]:
+        """Number all strings of another table, in its order; where each of them went."""
+        place = np.empty(len(other), np.int64)
+        done = 0
+        while done < len(other):
+            done = _add_all(other._entries, other._arena.ctypes.data, done, len(other), self.address, place)
+            self.grow()
+        return place
+
+    def replace(self, numbers: NDArray[np.int64]) -> None:
+        """Put others in the place of strings that are int64[len(self), width]; only :meth:`add_all` is right then."""
+        self._arena[: numbers.nbytes] = np.ascontiguousarray(numbers).reshape(-1).view(np.uint8)
+
+    def numbers(self, width: int) -> NDArray[np.int64]:
+        """All strings by number, each of which is ``width`` int64."""
+        used = self._arena[: len(self) * width * 8].copy()
+        return used.view(np.int64).reshape(len(self), width)
 
     def texts(self) -> list[bytes]:
         """All strings by number."""

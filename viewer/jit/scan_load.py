@@ -109,14 +109,19 @@ store8 = _storer(_I8)
 """``store8(address, value)``: the low 8 bits."""
 
 
-def _matcher(characters: bytes, *, invert: bool = False) -> Any:
-    """Bit i of ``matcher(address)`` says whether byte i of the next 64 is one of ``characters``."""
+def _matcher(characters: bytes, *, invert: bool = False, fold: bool = False) -> Any:
+    """Bit i of ``matcher(address)`` says whether byte i of the next 64 is one of ``characters``.
+
+    With ``fold`` bit 5 of the text is set first: one compare finds a letter in both cases, or { and [.
+    """
 
     @intrinsic
     def match(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             text = builder.load(builder.inttoptr(args[0], _V64.as_pointer()))
             text.align = 1
+            if fold:
+                text = builder.or_(text, ir.Constant(_V64, [ir.Constant(_I8, 0x20)] * 64))
             found = None
             for character in characters:
                 splat = ir.Constant(_V64, [ir.Constant(_I8, character)] * 64)
@@ -133,10 +138,12 @@ def _matcher(characters: bytes, *, invert: bool = False) -> Any:
 quotes = _matcher(b'"')
 backslashes = _matcher(b"\\")
 quotes_or_backslashes = _matcher(b'"\\')
-openers = _matcher(b"{[")
-closers = _matcher(b"}]")
+openers = _matcher(b"{", fold=True)
+"""{ and [."""
+closers = _matcher(b"}", fold=True)
+"""} and ]."""
 not_space = _matcher(b" \n\r\t", invert=True)
-link_second = _matcher(b"cCEesd")
+link_second = _matcher(b"cesd", fold=True)
 """Second bytes (after the quote) of the keys that become columns."""
 link_third = _matcher(b"oxte")
 

@@ -1,12 +1,7 @@
-"""From raw columns to tables: lanes, nesting, sorting, rows.
-
-Lanes are numbered by (kind, order of first appearance), so each kind is a contiguous run. GPU work lies on lanes of its
-own, apart from the annotations and waits that share its stream number: overlap on a STREAM lane is real overlap.
-"""
+"""From raw columns to tables."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,143 +9,100 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from viewer.base.ids import ABSENT, TEXT_ID, LaneKind, Role
+from viewer.base.ids import ABSENT, TEXT_ID, Role
 from viewer.jit.lanes import number_keys
-from viewer.jit.layout import nest, pack
-from viewer.jit.ordering import bind_to_slices, count_levels, group_stable, is_in_time_order
+from viewer.jit.ordering import bind_to_slices, group_stable
+from viewer.store.arrange import Arranged, Lanes, arrange, find_lanes
+from viewer.store.lazy import PIECE, LazyColumn, taken
 from viewer.store.raw import RawTrace
 from viewer.store.rules import COLLECTIVE_METADATA, RuleTable
 
 Tables = dict[str, dict[str, Any]]
-"""Table name -> column name -> numpy array, or list of str for text columns."""
-
-SYNC_ROW_SHIFT = 1_000_000
-"""Kineto since April 2026 puts "Stream Sync" rows on tid = stream + 1,000,000."""
+"""Table name -> column name -> numpy array, LazyColumn, or for text columns a list of str or an Arrow array."""
 
 _NAMES_AT_ONCE: Final = 1 << 18
-_TRAILING_INT = re.compile(r"(-?\d+)\s*\Z")
+_DENSE: Final = 1 << 20
+"""Pairs of category and name that get a table of all, however few slices there are."""
 
 
 def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
     """Build every table of viewer.store.schema from raw columns.
 
     Args:
-        raw: the columns in file order; not changed.
+        raw: the columns in file order; not changed, and used until the tables are written.
         rules: roles of categories and classes of GPU work.
 
     Returns:
         Columns per table, ready for viewer.store.files.write_tables.
     """
-    s = raw.slices
-    n = len(s.start_ns)
-    strings = raw.strings
-    kind = _lane_kinds(raw, rules)
-    keys, device, stream = _lane_keys(raw, kind)
-    lane = np.empty(n, np.int32)
-    first = number_keys(keys, lane)
-    lane_kind = kind[first]
-    order = np.argsort(lane_kind, kind="stable")
-    rank_of = np.empty(len(order), np.int32)
-    rank_of[order] = np.arange(len(order), dtype=np.int32)
-    lane = rank_of[lane] if n else lane
-    first, lane_kind = first[order], lane_kind[order]
-
-    by_time, lane_begin = _time_order(lane, s.start_ns, s.dur_ns, len(lane_kind))
-    lane_t, start_t = lane[by_time], s.start_ns[by_time]
-    end_t = start_t + s.dur_ns[by_time]
-    depth_t = np.zeros(n, np.int32)
-    parent_t = np.full(n, -1, np.int64)
-    for k in LaneKind:
-        lanes_of_kind = np.flatnonzero(lane_kind == k)
-        if not len(lanes_of_kind):
-            continue
-        a, b = int(lane_begin[lanes_of_kind[0]]), int(lane_begin[lanes_of_kind[-1] + 1])
-        if k in (LaneKind.STREAM, LaneKind.ASYNC):
-            pack(lane_t[a:b], start_t[a:b], end_t[a:b], depth_t[a:b])
-        else:
-            nest(lane_t[a:b], start_t[a:b], end_t[a:b], depth_t[a:b], parent_t[a:b])
-            inside = parent_t[a:b] >= 0
-            parent_t[a:b][inside] += a
-
-    # Rows are numbered by (lane, depth) without gaps: as many per lane as it has levels.
-    levels = count_levels(lane_t, depth_t, len(lane_kind))
-    first_row = np.append(0, np.cumsum(levels))
-    by_row, row_begin = group_stable((first_row[lane_t] + depth_t).astype(np.int64), int(first_row[-1]))
-    final = by_time[by_row]
-    place = np.empty(n, np.int32)
-    place[by_row] = np.arange(n, dtype=np.int32)
-    parent_sorted = parent_t[by_row]
-    parent = np.full(n, -1, np.int32)
-    inside = parent_sorted >= 0
-    parent[inside] = place[parent_sorted[inside]]
-    new_index = np.empty(n, np.int64)
-    new_index[final] = np.arange(n, dtype=np.int64)
-
-    row_lane = np.repeat(np.arange(len(lane_kind), dtype=np.int32), levels)
-    tables: Tables = {
-        "slices": {
-            "start_ns": s.start_ns[final],
-            "dur_ns": s.dur_ns[final],
-            "name": s.name[final],
-            "cat": s.cat[final],
-            "paint": _paints(raw, rules)[final],
-            "parent": parent,
-            "corr": s.corr[final],
-            "ext": s.ext[final],
-            "args_off": s.args_off[final],
-            "args_len": s.args_len[final],
-        },
+    s, strings = raw.slices, raw.strings
+    lanes = find_lanes(raw, rules)
+    order = arrange(raw, lanes)
+    pid, tid = s.tracks.pid[lanes.track].tolist(), s.tracks.tid[lanes.track].tolist()
+    first_row = np.append(0, np.cumsum(order.levels))
+    row_lane = np.repeat(np.arange(len(lanes.kind), dtype=np.int32), order.levels)
+    return {
+        "slices": _slices(raw, rules, order),
         "rows": {
             "lane": row_lane,
             "depth": (np.arange(len(row_lane)) - first_row[row_lane]).astype(np.int32),
-            "begin": row_begin[:-1],
-            "end": row_begin[1:],
+            "begin": order.row_begin[:-1],
+            "end": order.row_begin[1:],
         },
         "lanes": {
-            "kind": lane_kind.astype(np.uint8),
-            "pid": [_id_text(v, strings) for v in s.pid[first]],
-            "tid": [_id_text(v, strings) for v in s.tid[first]],
-            "device": device[first],
-            "stream": stream[first],
-            "process_name": [raw.process_names.get(int(p), "") for p in s.pid[first]],
-            "thread_name": [
-                raw.thread_names.get((int(p), int(t)), "") for p, t in zip(s.pid[first], s.tid[first], strict=True)
-            ],
-            "sort": np.array(
-                [
-                    raw.thread_sort.get((int(p), int(t)), ABSENT)
-                    for p, t in zip(s.pid[first], s.tid[first], strict=True)
-                ],
-                np.int64,
-            ),
+            "kind": lanes.kind.astype(np.uint8),
+            "pid": [_id_text(v, strings) for v in pid],
+            "tid": [_id_text(v, strings) for v in tid],
+            "device": lanes.device,
+            "stream": lanes.stream,
+            "process_name": [raw.process_names.get(p, "") for p in pid],
+            "thread_name": [raw.thread_names.get((p, t), "") for p, t in zip(pid, tid, strict=True)],
+            "sort": np.array([raw.thread_sort.get((p, t), ABSENT) for p, t in zip(pid, tid, strict=True)], np.int64),
             "row_begin": first_row[:-1],
             "row_end": first_row[1:],
         },
         "strings": {"text": strings},
+        "collectives": _collectives(raw, order),
+        "marks": _marks(raw),
+        "counters": _counters(raw),
+        "flows": _flows(raw, lanes, order),
     }
-    tables["collectives"] = _collectives(raw, new_index)
-    tables["marks"] = _marks(raw)
-    tables["counters"] = _counters(raw)
-    tables["flows"] = _flows(raw, lane, place, lane_begin, start_t, end_t, parent_t)
-    return tables
 
 
-def _time_order(
-    lane: NDArray[np.int32], start: NDArray[np.int64], dur: NDArray[np.int64], lanes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Slices by lane, then start, the longer first, then file order; and where each lane begins in that order."""
-    order, begin = group_stable(lane.astype(np.int64), lanes)
-    for number in range(lanes):
-        part = order[begin[number] : begin[number + 1]]
-        if not is_in_time_order(part, start, dur):
-            part[:] = part[np.lexsort((-dur[part], start[part]))]
-    return order, begin
+def _slices(raw: RawTrace, rules: RuleTable, order: Arranged) -> dict[str, Any]:
+    s, final, by_row, above, place = raw.slices, order.final, order.by_row, order.parent, order.place
+    tracks, track = s.tracks.cat, s.track
+
+    def parent(begin: int, end: int) -> NDArray[np.int32]:
+        there = above[by_row[begin:end]]
+        out = place[there]
+        out[there < 0] = -1
+        return out
+
+    n = len(final)
+    cat = LazyColumn(n, np.int32, lambda a, b: tracks[track[a:b]])
+    paint = paints(cat, s.name, raw.strings, rules)
+    if raw.collectives is not None:
+        rows = raw.collectives.slice
+        mark_collectives(paint, tracks[track[rows]], rows, raw.strings, rules)
+    return {
+        "start_ns": taken(s.start_ns, final),
+        "dur_ns": taken(s.dur_ns, final),
+        "name": taken(s.name, final),
+        "cat": LazyColumn(n, np.int32, lambda a, b: tracks[track[final[a:b]]]),
+        "paint": taken(paint, final),
+        "parent": LazyColumn(n, np.int32, parent),
+        "corr": taken(s.corr, final),
+        "ext": taken(s.ext, final),
+        "args_off": taken(s.args_off, final),
+        "args_len": taken(s.args_len, final),
+    }
 
 
-def _id_texts(values: NDArray[np.int64], strings: list[str]) -> list[str]:
-    distinct, inverse = np.unique(values, return_inverse=True)
-    texts: list[str] = np.array([_id_text(v, strings) for v in distinct], object)[inverse].tolist()
-    return texts
+def _id_texts(values: NDArray[np.int64], strings: list[str]) -> Any:
+    number = np.empty(len(values), np.int32)
+    distinct = values[number_keys(values.reshape(-1, 1), number)].tolist()
+    return pa.array([_id_text(v, strings) for v in distinct], pa.large_string()).take(pa.array(number))
 
 
 def _id_text(value: int, strings: list[str]) -> str:
@@ -158,62 +110,63 @@ def _id_text(value: int, strings: list[str]) -> str:
     return strings[value & ~TEXT_ID] if value >= TEXT_ID else str(value)
 
 
-def _lane_kinds(raw: RawTrace, rules: RuleTable) -> NDArray[np.int64]:
-    s = raw.slices
-    roles = np.full(len(raw.strings) + 1, Role.OTHER, np.int64)  # the last entry serves cat = -1
-    for cat in np.unique(s.cat):
-        if cat >= 0:
-            roles[cat] = rules.role(raw.strings[cat])
-    role = roles[s.cat]
-    kind = np.full(len(role), LaneKind.THREAD, np.int64)
-    kind[(s.pid >= TEXT_ID)] = LaneKind.OTHER
-    kind[(role == Role.GPU_MARK) | (role == Role.SYNC)] = LaneKind.STREAM_MARKS
-    kind[role == Role.GPU_WORK] = LaneKind.STREAM
-    kind[s.is_async] = LaneKind.ASYNC
-    return kind
+def paints(
+    cat: NDArray[np.int32] | LazyColumn, name: NDArray[np.int32], strings: list[str], rules: RuleTable
+) -> NDArray[np.uint8]:
+    """Paint of each slice by category and name; the rules see each distinct pair once, and names of GPU work only."""
+    n, width = len(name), len(strings) + 1  # name and category -1: none
+    text = [*strings, ""]
 
+    def cats(begin: int, end: int) -> Any:
+        return cat.part(begin, end) if isinstance(cat, LazyColumn) else cat[begin:end]
 
-def _lane_keys(raw: RawTrace, kind: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-    """Keys int64[n, 5] (kind, pid, tid, device, stream); device and stream are ABSENT on CPU lanes."""
-    s = raw.slices
-    on_gpu = (kind == LaneKind.STREAM) | (kind == LaneKind.STREAM_MARKS)
-    device = np.where(on_gpu, np.where(s.device == ABSENT, _numbers(s.pid, raw.strings), s.device), ABSENT)
-    stream = np.where(on_gpu, np.where(s.stream == ABSENT, _numbers(s.tid, raw.strings), s.stream), ABSENT)
-    shifted = on_gpu & (stream >= SYNC_ROW_SHIFT) & (stream < 2 * SYNC_ROW_SHIFT)
-    stream[shifted] -= SYNC_ROW_SHIFT
-    keys = np.empty((len(kind), 5), np.int64)
-    keys[:, 0] = kind
-    keys[:, 1] = np.where(on_gpu, 0, s.pid)
-    keys[:, 2] = np.where(on_gpu, 0, s.tid)
-    keys[:, 3] = device
-    keys[:, 4] = stream
-    return keys, device, stream
-
-
-def _numbers(ids: NDArray[np.int64], strings: list[str]) -> NDArray[np.int64]:
-    """The number that an id states: itself, or the trailing one of a text ("stream 7"), else ABSENT."""
-    out = ids.copy()
-    for value in np.unique(ids[ids >= TEXT_ID]):
-        match = _TRAILING_INT.search(strings[int(value) & ~TEXT_ID])
-        number = int(match[1]) if match else ABSENT
-        out[ids == value] = number if abs(number) < TEXT_ID else ABSENT
+    there = np.zeros(width, np.bool_)
+    for begin in range(0, n, PIECE):
+        there[cats(begin, min(begin + PIECE, n))] = True
+    flat = np.zeros(width, np.uint8)
+    number = np.full(width, -1, np.int64)  # of each category of GPU work
+    for one in np.flatnonzero(there).tolist():
+        if rules.role(text[one]) == Role.GPU_WORK:
+            number[one] = number.max() + 1
+        else:
+            flat[one] = rules.paint(text[one], "")
+    out = np.empty(n, np.uint8)
+    rows, keys = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for begin in range(0, n, PIECE):
+        end = min(begin + PIECE, n)
+        some = cats(begin, end)
+        out[begin:end] = flat[some]
+        work = np.flatnonzero(number[some] >= 0)
+        rows.append(work + begin)
+        keys.append(number[some[work]] * width + name[begin:end][work] % width)
+    work, pair = np.concatenate(rows), np.concatenate(keys)
+    categories = np.flatnonzero(number >= 0)[np.argsort(number[number >= 0])]
+    if len(categories) * width > max(_DENSE, 4 * n):
+        place = np.empty(len(pair), np.int32)
+        distinct = pair[number_keys(pair.reshape(-1, 1), place)]
+        out[work] = _paints_of_pairs(categories[distinct // width], distinct % width, strings, rules)[place]
+        return out
+    table = np.zeros(len(categories) * width, np.uint8)
+    table[pair] = 1
+    distinct = np.flatnonzero(table)
+    table[distinct] = _paints_of_pairs(categories[distinct // width], distinct % width, strings, rules)
+    out[work] = table[pair]
     return out
 
 
-def paints(cat: NDArray[np.int32], name: NDArray[np.int32], strings: list[str], rules: RuleTable) -> NDArray[np.uint8]:
-    """Paint of each slice by category and name; the rules see each distinct pair once."""
-    pairs = np.stack([cat.astype(np.int64), name.astype(np.int64)], axis=1)
-    number = np.empty(len(pairs), np.int32)
-    distinct = pairs[number_keys(pairs, number)]
-    table = np.empty(len(distinct), np.uint8)
-    for one in np.unique(distinct[:, 0]).tolist():
-        rows = np.flatnonzero(distinct[:, 0] == one)
+def _paints_of_pairs(
+    cat: NDArray[np.int64], name: NDArray[np.int64], strings: list[str], rules: RuleTable
+) -> NDArray[np.uint8]:
+    """Paint of distinct pairs of GPU work; len(strings) is no text."""
+    text = [*strings, ""]
+    out = np.empty(len(cat), np.uint8)
+    for one in np.unique(cat).tolist():
+        rows = np.flatnonzero(cat == one)
         for begin in range(0, len(rows), _NAMES_AT_ONCE):
             some = rows[begin : begin + _NAMES_AT_ONCE]
-            texts = [strings[n] if n >= 0 else "" for n in distinct[some, 1].tolist()]
-            category = strings[one] if one >= 0 else ""
-            table[some] = rules.paints_of(category, pa.array(texts, pa.large_string()))
-    return table[number]
+            texts = [text[n] for n in name[some].tolist()]
+            out[some] = rules.paints_of(text[one], pa.array(texts, pa.large_string()))
+    return out
 
 
 def gpu_categories(cat: NDArray[np.int32], strings: Sequence[str], rules: RuleTable) -> NDArray[np.bool_]:
@@ -227,27 +180,24 @@ def gpu_categories(cat: NDArray[np.int32], strings: Sequence[str], rules: RuleTa
 def mark_collectives(
     paint: NDArray[np.uint8], cat: NDArray[np.int32], rows: NDArray[np.int64], strings: list[str], rules: RuleTable
 ) -> None:
-    """Paint GPU work as communication where the trace's own metadata says so. Changes ``paint``."""
+    """Paint GPU work as communication where the trace's own metadata says so. Changes ``paint[rows]``.
+
+    ``cat`` is that of each of the ``rows``.
+    """
     if len(rows):
-        gpu = gpu_categories(cat[rows], strings, rules)
-        paint[rows[gpu[cat[rows]]]] = COLLECTIVE_METADATA.paint
+        paint[rows[gpu_categories(cat, strings, rules)[cat]]] = COLLECTIVE_METADATA.paint
 
 
-def _paints(raw: RawTrace, rules: RuleTable) -> NDArray[np.uint8]:
-    s = raw.slices
-    out = paints(s.cat, s.name, raw.strings, rules)
-    if raw.collectives is not None:
-        mark_collectives(out, s.cat, raw.collectives.slice, raw.strings, rules)
-    return out
-
-
-def _collectives(raw: RawTrace, new_index: NDArray[np.int64]) -> dict[str, Any]:
+def _collectives(raw: RawTrace, arranged: Arranged) -> dict[str, Any]:
     c = raw.collectives
     if c is None:
         return {}
-    order = np.argsort(new_index[c.slice], kind="stable")
+    new_index = np.empty(len(arranged.final), np.int32)
+    new_index[arranged.final] = np.arange(len(new_index), dtype=np.int32)
+    where = new_index[c.slice].astype(np.int64)
+    order = np.argsort(where, kind="stable")
     out = {name: getattr(c, name)[order] for name in c.__slots__}
-    out["slice"] = new_index[c.slice][order]
+    out["slice"] = where[order]
     return out
 
 
@@ -282,34 +232,33 @@ def _counters(raw: RawTrace) -> dict[str, Any]:
     }
 
 
-def _flows(
-    raw: RawTrace,
-    lane: NDArray[np.int32],
-    place: NDArray[np.int32],
-    lane_begin: NDArray[np.int64],
-    start_t: NDArray[np.int64],
-    end_t: NDArray[np.int64],
-    parent_t: NDArray[np.int64],
-) -> dict[str, Any]:
+def _flows(raw: RawTrace, lanes: Lanes, order: Arranged) -> dict[str, Any]:
     """Flow ends by time, each bound to the deepest slice that encloses it on its (pid, tid)."""
     f = raw.flows
     if f is None:
         return {}
     s = raw.slices
-    triples = np.stack([s.pid, s.tid, lane.astype(np.int64)], axis=1)
-    distinct = triples[number_keys(triples, np.empty(len(lane), np.int32))]
+    used = lanes.of_track >= 0
+    # The lowest lane first: GPU work is bound to before annotations on the same stream.
+    distinct = np.unique(np.stack([s.tracks.pid[used], s.tracks.tid[used], lanes.of_track[used]], axis=1), axis=0)
     pairs = np.concatenate([distinct[:, :2], np.stack([f.pid, f.tid], axis=1)])
     track = np.empty(len(pairs), np.int32)
     tracks = len(number_keys(pairs, track))
-    # The lowest lane first: GPU work is bound to before annotations on the same stream.
-    ascending = np.argsort(distinct[:, 2], kind="stable")
-    order, lanes_begin = group_stable(track[: len(distinct)][ascending].astype(np.int64), tracks)
-    lanes_of = distinct[ascending, 2][order]
-    bound = np.empty(len(f.time_ns), np.int64)
+    lanes_by_track, lanes_begin = group_stable(track[: len(distinct)], tracks)
+    bound = np.empty(len(f.time_ns), np.int32)
     bind_to_slices(
-        f.time_ns, track[len(distinct) :], lanes_begin, lanes_of, lane_begin, start_t, end_t, parent_t, bound
+        f.time_ns,
+        track[len(distinct) :],
+        lanes_begin,
+        distinct[lanes_by_track, 2],
+        order.by_time,
+        order.lane_begin,
+        s.start_ns,
+        s.dur_ns,
+        order.parent,
+        bound,
     )
     target = np.full(len(bound), ABSENT, np.int64)
-    target[bound >= 0] = place[bound[bound >= 0]]
+    target[bound >= 0] = order.place[bound[bound >= 0]]
     o = np.argsort(f.time_ns, kind="stable")
     return {"time_ns": f.time_ns[o], "phase": f.phase[o], "id": f.id[o], "cat": f.cat[o], "slice": target[o]}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +14,37 @@ import numpy as np
 import pyarrow as pa
 
 from viewer.store.assemble import Tables
+from viewer.store.lazy import LazyColumn
 from viewer.store.meta import TraceMeta
 from viewer.store.schema import TABLES, Table
+from viewer.store.table_layout import laid_out
 
 
-def write_tables(folder: Path, tables: Tables) -> None:
-    """Write every table of the schema into ``folder``; a table that is missing or empty gets no rows."""
-    for table in TABLES:
-        with pa.OSFile(str(folder / f"{table.name}.arrow"), "wb") as sink:
-            batch = _batch(table, tables.get(table.name) or {})
-            with pa.ipc.new_file(sink, table.schema) as writer:
-                writer.write_batch(batch)
+def write_tables(folder: Path, tables: Tables, workers: int = 1) -> None:
+    """Write every table of the schema into ``folder``; a table that is missing or empty gets no rows.
+
+    Columns are written piece by piece, several at a time with several ``workers``. Raises OSError.
+    """
+    jobs: list[Callable[[], None]] = []
+    with contextlib.ExitStack() as files:
+        for table in TABLES:
+            file = files.enter_context((folder / f"{table.name}.arrow").open("wb"))
+            jobs += laid_out(file, table, tables.get(table.name) or {})
+        if workers == 1:
+            for job in jobs:
+                job()
+            return
+        with ThreadPoolExecutor(workers, "write") as pool:
+            for done in [pool.submit(job) for job in jobs]:
+                done.result()
 
 
 def _batch(table: Table, columns: dict[str, Any]) -> pa.RecordBatch:
     arrays = []
     for column in table.columns:
         values = columns.get(column.name)
+        if isinstance(values, LazyColumn):
+            values = np.asarray(values)
         arrays.append(pa.array([] if values is None else values, column.type))
     return pa.record_batch(arrays, schema=table.schema)
 

@@ -3,60 +3,107 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT
+from viewer.jit.lanes import number_keys
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
 
 @dataclass(slots=True)
+class Tracks:
+    """What many events have in common, said once; all arrays have one length.
+
+    ``pid`` and ``tid`` are the ids as written: int64, or TEXT_ID | index into strings when they are text or do not fit
+    63 bits. ``device`` and ``stream`` come from args; ABSENT when the args do not state them. ``cat`` indexes strings,
+    -1 without one. ``is_async`` marks slices from b/e pairs, which may overlap freely.
+    """
+
+    pid: I64
+    tid: I64
+    device: I64
+    stream: I64
+    cat: I32
+    is_async: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+
+@dataclass(slots=True)
 class RawSlices:
     """Events with a start and a duration >= 0, in file order; all arrays have one length.
 
-    ``pid`` and ``tid`` are the ids as written: int64, or TEXT_ID | index into strings when they are text or do not fit
-    63 bits. ``device`` and ``stream`` come from args; ABSENT when the args do not state them. ``is_async`` marks
-    slices from b/e pairs, which may overlap freely.
+    ``track`` indexes ``tracks``; a track need not have a slice.
     """
 
     start_ns: I64
     dur_ns: I64
     name: I32
-    cat: I32
-    pid: I64
-    tid: I64
+    track: I32
     corr: I64
     ext: I64
-    device: I64
-    stream: I64
     args_off: I64
     args_len: I32
-    is_async: NDArray[np.bool_]
+    tracks: Tracks
 
     @classmethod
     def filled(cls, start_ns: I64, dur_ns: I64, name: I32, cat: I32, **given: NDArray[np.generic]) -> RawSlices:
-        """Columns that are not given are absent (pid, tid: 0)."""
+        """From a value per slice of everything; columns that are not given are absent (pid, tid: 0)."""
         n = len(start_ns)
 
-        def absent() -> I64:
-            return np.full(n, ABSENT, np.int64)
+        def get(column: str, otherwise: int, kind: type = np.int64) -> NDArray[Any]:
+            values = given.pop(column, None)
+            return np.full(n, otherwise, kind) if values is None else values
 
-        columns = {
-            "pid": np.zeros(n, np.int64),
-            "tid": np.zeros(n, np.int64),
-            "corr": absent(),
-            "ext": absent(),
-            "device": absent(),
-            "stream": absent(),
-            "args_off": absent(),
-            "args_len": np.zeros(n, np.int32),
-            "is_async": np.zeros(n, np.bool_),
-        }
-        columns.update(given)
-        return cls(start_ns, dur_ns, name, cat, **columns)  # type: ignore[arg-type]
+        ids = [get("pid", 0), get("tid", 0), get("device", ABSENT), get("stream", ABSENT)]
+        is_async = get("is_async", 0, np.bool_)
+        keys = np.empty((n, 6), np.int64)
+        for i, column in enumerate((*ids, cat, is_async)):
+            keys[:, i] = column
+        track = np.empty(n, np.int32)
+        distinct = keys[number_keys(keys, track)]
+        pid, tid, device, stream = (distinct[:, i].copy() for i in range(4))
+        tracks = Tracks(pid, tid, device, stream, distinct[:, 4].astype(np.int32), distinct[:, 5] != 0)
+        corr, ext, args_off = (get(c, ABSENT) for c in ("corr", "ext", "args_off"))
+        args_len = get("args_len", 0, np.int32)
+        assert not given, f"unknown columns: {sorted(given)}"
+        return cls(start_ns, dur_ns, name, track, corr, ext, args_off, args_len, tracks)
+
+    @property
+    def pid(self) -> I64:
+        """Of each slice; a copy, as those below."""
+        return self.tracks.pid[self.track]
+
+    @property
+    def tid(self) -> I64:
+        """Of each slice."""
+        return self.tracks.tid[self.track]
+
+    @property
+    def device(self) -> I64:
+        """Of each slice."""
+        return self.tracks.device[self.track]
+
+    @property
+    def stream(self) -> I64:
+        """Of each slice."""
+        return self.tracks.stream[self.track]
+
+    @property
+    def cat(self) -> I32:
+        """Of each slice."""
+        return self.tracks.cat[self.track]
+
+    @property
+    def is_async(self) -> NDArray[np.bool_]:
+        """Of each slice."""
+        return self.tracks.is_async[self.track]
 
 
 @dataclass(slots=True)
@@ -128,6 +175,6 @@ class RawTrace:
     counters: RawCounters | None = None
     collectives: RawCollectives | None = None
     process_names: dict[int, str] = field(default_factory=dict)
-    """pid (tagged as in RawSlices) -> name."""
+    """pid (tagged as in Tracks) -> name."""
     thread_names: dict[tuple[int, int], str] = field(default_factory=dict)
     thread_sort: dict[tuple[int, int], int] = field(default_factory=dict)

@@ -202,7 +202,8 @@ class Trace:
         """Class the slices by other rules than those of the import; in memory only, before the trace is shared."""
         strings = self._strings.to_pylist()
         paint = paints(self.slices.cat, self.slices.name, strings, rules)
-        mark_collectives(paint, self.slices.cat, self.collectives.slice, strings, rules)
+        rows = self.collectives.slice
+        mark_collectives(paint, self.slices.cat[rows], rows, strings, rules)
         paint.flags.writeable = False  # like mapped columns: another type to the compiler
         self.slices.replace("paint", paint)
 

@@ -1,0 +1,109 @@
+"""What the scan of a trace's text gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.findings import Ledger
+from viewer.base.ids import TEXT_ID
+from viewer.jit.scan_args import TEXT_COLUMNS
+from viewer.jit.scan_events import MARK_COLUMNS, SLICE_COLUMNS, TRACK_KEY
+from viewer.jit.scan_intern import StringTable
+from viewer.store.growing import GrowingColumns
+
+MOST_VALUES: Final = 1000
+"""Top-level values that are kept."""
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What the text holds. Collectives: row 0 indexes the slices, then COLLECTIVE_COLUMNS."""
+
+    slices: GrowingColumns
+    marks: GrowingColumns
+    collectives: list[NDArray[np.int64]] = field(default_factory=list)
+    counters: list[tuple[int, int, float]] = field(default_factory=list)
+    """(row of marks, series, value) of counter events."""
+    strings: StringTable = field(default_factory=StringTable)
+    series: StringTable = field(default_factory=StringTable)
+    """Names of counters' series, numbered apart: when they are met depends on the pieces in which a text arrives."""
+    tracks: StringTable = field(default_factory=StringTable)
+    """Rows of TRACK_KEY."""
+    top: dict[str, bytes] = field(default_factory=dict)
+    """Text of the small top-level values."""
+    ledger: Ledger = field(default_factory=Ledger)
+    notes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Other counts by name: (count, first offset)."""
+    mended_at: dict[str, list[int]] = field(default_factory=dict)
+    """Offsets of the repaired events by reason: an event that is rejected later is no longer a repaired one."""
+    has_events: bool = False
+    """Whether there is an event array at all."""
+    is_array: bool = False
+    """The text is the bare array, not an object around it."""
+    complete: bool = True
+    stopped: str = ""
+    """Why the text ends early, one clause."""
+    stopped_at: int = -1
+    text_bytes: int = 0
+
+    @classmethod
+    def empty(cls, folder: Path | None = None) -> Scanned:
+        """Nothing yet; ``folder`` is where large columns may lie."""
+        return cls(GrowingColumns(SLICE_COLUMNS, folder), GrowingColumns(MARK_COLUMNS, folder))
+
+    def add(self, other: Scanned) -> None:
+        """Add what the text behind this one holds; ``other`` is used up."""
+        place = np.append(self.strings.add_all(other.strings), -1)
+
+        def put_ids(ids: NDArray[np.int64]) -> None:
+            texts = ids >= TEXT_ID
+            if texts.any():
+                ids[texts] = TEXT_ID | place[ids[texts] & ~TEXT_ID]
+
+        keys = other.tracks.numbers(len(TRACK_KEY))
+        for k, name in enumerate(TRACK_KEY):
+            if name == "cat":
+                keys[:, k] = place[keys[:, k]]
+            elif name in ("pid", "tid"):
+                put_ids(keys[:, k])
+        other.tracks.replace(keys)
+        track = self.tracks.add_all(other.tracks)
+        series = self.series.add_all(other.series)
+        slices, marks = self.slices.rows, self.marks.rows
+        for table in other.collectives:
+            table[0] += slices
+            for row in (1 + np.flatnonzero(TEXT_COLUMNS)).tolist():
+                table[row] = place[table[row]]
+        self.collectives += other.collectives
+        self.counters += [(row + marks, int(series[k]), value) for row, k, value in other.counters]
+        for columns, ids in ((other.slices, ("corr", "ext")), (other.marks, ("id",))):
+            columns.column("name")[:] = place[columns.column("name")]
+            columns.column("track")[:] = track[columns.column("track")]
+            for name in ids:
+                put_ids(columns.column(name))
+        self.slices.append(other.slices)
+        self.marks.append(other.marks)
+        self._add_accounts(other)
+
+    def _add_accounts(self, other: Scanned) -> None:
+        mine, others = self.ledger, other.ledger
+        mine.read += others.read
+        mine.kept += others.kept
+        mine.repaired += others.repaired
+        mine.rejected += others.rejected
+        for counts, more in ((mine.reasons, others.reasons), (self.notes, other.notes)):
+            for name, (count, first) in more.items():
+                before, at = counts.get(name, (0, first))
+                counts[name] = (before + count, at)
+        for name, offsets in other.mended_at.items():
+            self.mended_at.setdefault(name, []).extend(offsets)
+        for key, text in other.top.items():
+            if len(self.top) < MOST_VALUES or key in self.top:
+                self.top[key] = text
+        self.complete, self.stopped, self.stopped_at = other.complete, other.stopped, other.stopped_at
+        self.text_bytes = other.text_bytes
