@@ -114,6 +114,7 @@ class TextParts:
         while self._joined[part]:
             part += 1
             out.add(self._read[part].result().out)
+        self._read.clear()  # scans know this object: without the circle they are gone at once
         return out, self._damage[part]
 
     def _ahead(self, part: int) -> None:
