@@ -21,7 +21,8 @@ def _arguments(lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[An
     return (
         order,
         np.searchsorted(lane, np.arange(lanes + 1)),
-        (0, lanes),
+        0,
+        lanes,
         start[::-1].copy(),
         (end - start)[::-1].copy(),
     )
