@@ -79,7 +79,7 @@ class TimelinePanel(QWidget):
         self.navigation = TimelineNavigation(self, context)
         self.zero = TimelineZero(self, context)
         self.zero.changed.connect(self.refresh)
-        self.walk = TimelineWalk(self, context)
+        self.walk = TimelineWalk(self, context, self._lanes)
         self.finder = FindPanel(self, context, self._lanes)
         self.bars.addWidget(self.finder.bar)
         self.menu = TimelineMenu(self, context, self._lanes, self._pointer)

@@ -17,6 +17,7 @@ from viewer.views.lane_hit import time_of
 
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
+    from viewer.panels.timeline_lanes import TimelineLanes
 
 
 class TimelineWalk(QObject):
@@ -28,9 +29,9 @@ class TimelineWalk(QObject):
 
     said = Signal(str)
 
-    def __init__(self, panel: TimelinePanel, context: JobContext) -> None:
+    def __init__(self, panel: TimelinePanel, context: JobContext, lanes: TimelineLanes) -> None:
         super().__init__(panel)
-        self._panel, self._context = panel, context
+        self._panel, self._context, self._lanes = panel, context, lanes
 
     def along_lane(self, direction: int) -> None:
         """Select the next (1) or the previous (-1) slice of the lane; without a slice, the first one in sight."""
@@ -87,7 +88,8 @@ class TimelineWalk(QObject):
 
     def go_between(self, source: SliceRef, target: SliceRef) -> None:
         """Select the target and show both slices, wider where they are far apart."""
-        window, extent, session = self._panel.window(), self._panel.extent, self._context.session
+        window, extent = self._panel.window(), self._panel.extent
+        session = self._lanes.session  # as it is shown: steps may be stacked
         if window is None or extent is None:
             return
         first, second = (time_of(session.inputs[r.input], r.index) for r in (source, target))
