@@ -32,6 +32,8 @@ from viewer.views.range_table import ALL
 
 Figure = dict[str, Any]
 RANKS: Final = 64
+MOST_SECONDS: Final = 30.0
+"""A click that has no answer by then has none."""
 BYTES_PER_SLICE: Final = 45
 """What a slice of a made job takes at most while it is made and shown."""
 
@@ -192,7 +194,9 @@ def click_to_breakdown(desk: Desk) -> Iterator[Figure]:
     extent = desk.context.session.extent()
     assert extent is not None
     middle = extent.start_ns + extent.length_ns // 2
-    desk.panel.show_range(TimeRange(middle, middle + 4_000_000))
+    rows = desk.context.session.inputs[0].trace.rows
+    kernels = int(rows.end[0] - rows.begin[0])
+    desk.panel.show_range(TimeRange(middle, middle + extent.length_ns * 40 // kernels))
     desk.settle()
     stream = next(r for r in desk.panel.placement.rows if r.lane is not None and r.lane.label == "stream 7")
     boxes = [b for b in desk.panel._lanes.painter.boxes(desk.window(), desk.canvas.width(), 8) if b.y == stream.y + 3]
@@ -201,6 +205,9 @@ def click_to_breakdown(desk: Desk) -> Iterator[Figure]:
         begin, used = time.perf_counter(), time.process_time()
         desk.click(box.x + box.width / 2, box.y + box.height / 2 - desk.panel.scroll_top)
         while desk.context.selection.slice != box.ref or desk.work.pending:
+            if time.perf_counter() - begin > MOST_SECONDS:
+                yield at_most("click on a kernel to its pixels and Breakdown: no answer after", MOST_SECONDS, "s", 0.1)
+                return
             QApplication.processEvents()
             time.sleep(0.0005)
         QApplication.processEvents()
