@@ -241,9 +241,12 @@ def _flows(raw: RawTrace, lanes: Lanes, order: Arranged) -> dict[str, Any]:
     used = lanes.of_track >= 0
     # The lowest lane first: GPU work is bound to before annotations on the same stream.
     distinct = np.unique(np.stack([s.tracks.pid[used], s.tracks.tid[used], lanes.of_track[used]], axis=1), axis=0)
-    pairs = np.concatenate([distinct[:, :2], np.stack([f.pid, f.tid], axis=1)])
+    pairs = np.empty((len(distinct) + len(f.pid), 2), np.int64)
+    pairs[: len(distinct)] = distinct[:, :2]
+    pairs[len(distinct) :, 0], pairs[len(distinct) :, 1] = f.pid, f.tid
     track = np.empty(len(pairs), np.int32)
     tracks = len(number_keys(pairs, track))
+    del pairs
     lanes_by_track, lanes_begin = group_stable(track[: len(distinct)], tracks)
     bound = np.empty(len(f.time_ns), np.int32)
     bind_to_slices(
@@ -258,7 +261,13 @@ def _flows(raw: RawTrace, lanes: Lanes, order: Arranged) -> dict[str, Any]:
         order.parent,
         bound,
     )
-    target = np.full(len(bound), ABSENT, np.int64)
-    target[bound >= 0] = order.place[bound[bound >= 0]]
-    o = np.argsort(f.time_ns, kind="stable")
-    return {"time_ns": f.time_ns[o], "phase": f.phase[o], "id": f.id[o], "cat": f.cat[o], "slice": target[o]}
+    by_time = np.argsort(f.time_ns, kind="stable").astype(np.int32)
+
+    def target(begin: int, end: int) -> NDArray[np.int64]:
+        there = bound[by_time[begin:end]]
+        out = np.full(len(there), ABSENT, np.int64)
+        out[there >= 0] = order.place[there[there >= 0]]
+        return out
+
+    own = {k: taken(getattr(f, k), by_time) for k in ("time_ns", "phase", "id", "cat")}
+    return {**own, "slice": LazyColumn(len(bound), np.int64, target)}
