@@ -116,7 +116,8 @@ class Desk:
         for kind in (QMouseEvent.Type.MouseButtonPress, QMouseEvent.Type.MouseButtonRelease):
             left = Qt.MouseButton.LeftButton
             where = QPointF(self.canvas.mapToGlobal(at.toPoint()))
-            event = QMouseEvent(kind, at, where, left, left, Qt.KeyboardModifier.NoModifier)
+            held = left if kind == QMouseEvent.Type.MouseButtonPress else Qt.MouseButton.NoButton
+            event = QMouseEvent(kind, at, where, left, held, Qt.KeyboardModifier.NoModifier)
             QApplication.sendEvent(self.canvas, event)
 
     def timed(self, act: Callable[[], None]) -> tuple[float, float]:
