@@ -218,14 +218,23 @@ def runs_of(trace: Trace, row: int) -> I64:
 
 def runs_of_name(trace: Trace, name: int) -> I64:
     """Rows of all GPU work whose name is this index into strings, by start."""
-    work = gpu_work(trace)
-    at = np.flatnonzero(trace.slices.name[work.index] == name)
-    if len(work.devices) > 1:
-        at = at[np.argsort(work.start_ns[at], kind="stable")]
-    return work.index[at]
+    rows, begin = runs_by_name(trace)
+    return rows[begin[name] : begin[name + 1]] if 0 <= name < len(begin) - 1 else np.empty(0, np.int64)
+
+
+def runs_by_name(trace: Trace) -> tuple[I64, I64]:
+    """Rows of all GPU work by (name, start), and where each name begins among them: int64[strings + 1]. Built once."""
+
+    def build() -> tuple[I64, I64]:
+        work = gpu_work(trace)
+        names = trace.slices.name[work.index]
+        order = np.lexsort((work.start_ns, names)) if len(work.devices) > 1 else np.argsort(names, kind="stable")
+        begin = np.searchsorted(names[order], np.arange(len(trace.strings) + 1))
+        return work.index[order], begin.astype(np.int64)
+
+    return trace.memo("runs_by_name", build)
 
 
 def runs_with_text(trace: Trace, name: str) -> I64:
     """As :func:`runs_of_name` by text: the same kernel in another file. Empty when the file does not know the name."""
-    code = trace.memo("name_codes", lambda: {text: i for i, text in enumerate(trace.strings.to_pylist())}).get(name)
-    return np.empty(0, np.int64) if code is None else runs_of_name(trace, code)
+    return runs_of_name(trace, int(pc.index(trace.strings, pa.scalar(name, trace.strings.type)).as_py()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from viewer.analyses.kernels import runs_by_name
 from viewer.analyses.links import links
 from viewer.analyses.steps import step_table
 from viewer.base.frames import PanelFrame, Section
@@ -17,11 +18,19 @@ from viewer.views.subject import Subject
 
 
 def prepare(session: Session, cancel: CancelToken) -> None:
-    """Build ahead of the first click what every breakdown looks up: GPU work, links and steps of each file."""
+    """Build ahead of the first click what every breakdown looks up: GPU work, runs, links and steps of each file.
+
+    One kernel is explained, so that the compiled loops are loaded as well.
+    """
+    first = True
     for item in session.inputs:
         cancel.check()
         links(item.trace)
         step_table(item.trace)
+        rows, _ = runs_by_name(item.trace)
+        if first and len(rows):
+            gpu_slice(Subject(session, item, int(rows[0])))
+            first = False
 
 
 def breakdown(session: Session, selection: Selection) -> PanelFrame:

@@ -43,9 +43,10 @@ class Runs:
     @property
     def median(self) -> int:
         """The median, rounded half to even when it lies between two."""
-        ordered = np.sort(self.durations)
-        n = len(ordered)
-        return mean_half_even(int(ordered[(n - 1) // 2]) + int(ordered[n // 2]), 2)
+        n = len(self.durations)
+        middle = ((n - 1) // 2, n // 2)
+        parted = np.partition(self.durations, middle)
+        return mean_half_even(int(parted[middle[0]]) + int(parted[middle[1]]), 2)
 
 
 def runs_in(session: Session, group: RankGroup, name: str) -> Runs:
@@ -88,15 +89,14 @@ def runs_section(subject: Subject) -> Section:
         Figure("total", exact(total_ns), f"Sum of durations {same}. A sum: runs at the same time count twice."),
         _share(subject),
     ]
-    order = np.argsort(d, kind="stable")
     here = runs.inputs == subject.item.index
     same_file = np.flatnonzero(here)
     place = int(np.searchsorted(same_file, at))
     actions = (
         ("Previous run", runs.ref(int(same_file[place - 1])) if place > 0 else _at_edge(runs, at - 1)),
         ("Next run", runs.ref(int(same_file[place + 1])) if place + 1 < len(same_file) else _at_edge(runs, at + 1)),
-        ("Slowest run", runs.ref(int(order[-1]))),
-        ("Fastest run", runs.ref(int(order[0]))),
+        ("Slowest run", runs.ref(int(np.argmax(d)))),
+        ("Fastest run", runs.ref(int(np.argmin(d)))),
     )
     histogram = histogram_of(d, subject.dur)
     note = "" if histogram is not None else "All runs took the same time."
