@@ -10,12 +10,10 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
-    QFont,
     QFontMetricsF,
     QHelpEvent,
     QMouseEvent,
     QPainter,
-    QPainterPath,
     QPen,
     QWheelEvent,
 )
@@ -24,6 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.base.frames import PlacedRow, Placement
 from viewer.base.theme import Theme
 from widgets.lane_drag import RowDrag
+from widgets.lane_header_parts import header_font, header_tip, paint_count, paint_triangle
 from widgets.painted import PaintedWidget
 from widgets.theming import color, safe_tip
 
@@ -112,19 +111,6 @@ class LaneHeaders(PaintedWidget):
             self._counts = dict(counts)
             self.update()
 
-    def _paint_count(self, painter: QPainter, number: int, right: float, line: QRectF) -> None:
-        font = self._font(9, bold=True)
-        text, metrics = f"{number:,}", QFontMetricsF(font)
-        box = QRectF(0, 0, metrics.horizontalAdvance(text) + 8, min(metrics.height(), line.height()))
-        box.moveCenter(line.center())
-        box.moveRight(right)
-        painter.setFont(font)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self._theme["accent"]))
-        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setPen(QColor(self._theme["base"]))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
-
     def set_top(self, top: int) -> None:
         """Scroll: this px of the content is at the top."""
         if top != self._top:
@@ -177,8 +163,10 @@ class LaneHeaders(PaintedWidget):
                 self._paint_spine(painter, index, box)
         elif row.section:
             painter.fillRect(box, QColor(self._theme["alternate" if index & 1 else "base"]))
-            self._paint_triangle(painter, QPointF(13, box.center().y()), opened=False, muted=self._hover is not row)
-            painter.setFont(self._font(11))
+            paint_triangle(
+                painter, self._theme, QPointF(13, box.center().y()), opened=False, muted=self._hover is not row
+            )
+            painter.setFont(header_font(self.font(), 11))
             painter.setPen(QColor(self._theme["muted"]))
             count = sum(lane.section == row.section for lane in row.group.lanes)
             text = f"{row.section} · {count} lane{'' if count == 1 else 's'}"
@@ -203,7 +191,7 @@ class LaneHeaders(PaintedWidget):
             if self._hover is not None and self._hover.lane is not None and row.lane is not None:
                 own = self._hover.group.id == row.group.id
                 hovered = own and self._hover.lane.section == row.lane.section
-            self._paint_triangle(painter, at, opened=True, muted=not hovered)
+            paint_triangle(painter, self._theme, at, opened=True, muted=not hovered)
             top = at.y() + 6
         painter.fillRect(QRectF(13, top, 1, max(box.bottom() - top, 0)), line)
 
@@ -221,31 +209,24 @@ class LaneHeaders(PaintedWidget):
             y = min(y, float(following - self._top - row.height))
         return QRectF(0, y, self.width(), row.height)
 
-    def _font(self, px: int, *, bold: bool = False) -> QFont:
-        font = QFont(self.font())
-        font.setPixelSize(px)
-        if bold:
-            font.setWeight(QFont.Weight.DemiBold)
-        return font
-
     def _paint_group(self, painter: QPainter, row: PlacedRow, box: QRectF) -> None:
         theme, group = self._theme, row.group
         painter.fillRect(box, QColor(theme["group"]))
         if group.id == self._selected:
             painter.fillRect(QRectF(0, box.top(), 3, box.height()), QColor(theme["accent"]))
-        self._paint_triangle(painter, QPointF(13, box.center().y()), opened=group.id not in self._collapsed)
+        paint_triangle(painter, self._theme, QPointF(13, box.center().y()), opened=group.id not in self._collapsed)
         left = _INDENT + 2
         right = box.right() - 8
         if group.warning:
             right -= 18
-            painter.setFont(self._font(13, bold=True))
+            painter.setFont(header_font(self.font(), 13, bold=True))
             painter.setPen(QColor(theme["warning"]))
             painter.drawText(QRectF(right, box.top(), 16, box.height()), Qt.AlignmentFlag.AlignCenter, "⚠")
         number = sum(self._counts.get(lane.key, 0) for lane in group.lanes) if self._counts else 0
         if number:
-            self._paint_count(painter, number, right, box)
+            paint_count(painter, theme, self.font(), number, right, box)
             right -= 44
-        font = self._font(12, bold=True)
+        font = header_font(self.font(), 12, bold=True)
         metrics = QFontMetricsF(font)
         title = metrics.elidedText(group.title, Qt.TextElideMode.ElideMiddle, right - left)
         painter.setFont(font)
@@ -253,7 +234,7 @@ class LaneHeaders(PaintedWidget):
         painter.drawText(QRectF(left, box.top(), right - left, box.height()), Qt.AlignmentFlag.AlignVCenter, title)
         left += metrics.horizontalAdvance(title) + 8
         if group.subtitle and right - left > 40:
-            font = self._font(11)
+            font = header_font(self.font(), 11)
             shown = QFontMetricsF(font).elidedText(group.subtitle, Qt.TextElideMode.ElideRight, right - left)
             painter.setFont(font)
             painter.setPen(QColor(theme["muted"]))
@@ -273,32 +254,23 @@ class LaneHeaders(PaintedWidget):
         line = QRectF(_INDENT, top, right - _INDENT, min(box.height(), 26.0))
         if lane.key in self._deep:
             at = QPointF(right - 4, line.center().y())
-            self._paint_triangle(painter, at, opened=lane.key in self._tall, muted=not hovered)
+            paint_triangle(painter, self._theme, at, opened=lane.key in self._tall, muted=not hovered)
             line.setRight(right - 14)
         if lane.key in self._counts:
-            self._paint_count(painter, self._counts[lane.key], line.right(), line)
+            paint_count(painter, theme, self.font(), self._counts[lane.key], line.right(), line)
             line.setRight(line.right() - 44)
-        font = self._font(11)
+        font = header_font(self.font(), 11)
         metrics = QFontMetricsF(font)
         if line.height() < metrics.height():
-            font = self._font(9)
+            font = header_font(self.font(), 9)
             metrics = QFontMetricsF(font)
         fold = self._folds.get(lane.key)
         if fold is not None:
-            self._paint_triangle(painter, QPointF(13, line.center().y()), opened=fold, muted=not hovered)
+            paint_triangle(painter, self._theme, QPointF(13, line.center().y()), opened=fold, muted=not hovered)
         painter.setFont(font)
         painter.setPen(QColor(theme["text" if fold is None else "muted"]))
         shown = metrics.elidedText(lane.label, Qt.TextElideMode.ElideMiddle, line.width())
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, shown)
-
-    def _paint_triangle(self, painter: QPainter, at: QPointF, *, opened: bool, muted: bool = False) -> None:
-        path = QPainterPath()
-        points = ((-4, -2), (4, -2), (0, 3)) if opened else ((-2, -4), (3, 0), (-2, 4))
-        path.moveTo(at + QPointF(*points[0]))
-        for point in points[1:]:
-            path.lineTo(at + QPointF(*point))
-        path.closeSubpath()
-        painter.fillPath(path, QColor(self._theme["muted" if muted else "text"]))
 
     # mouse
 
@@ -409,16 +381,4 @@ class LaneHeaders(PaintedWidget):
     def tip_at(self, y: float) -> str:
         """The full text of the header at a height of the widget."""
         row = self._row_at(y)
-        if row is None:
-            return ""
-        if row.section:
-            return f"{row.section} of {row.group.title}\nClick to unfold it."
-        if row.lane is None:
-            return "\n".join(t for t in (row.group.title, row.group.subtitle, row.group.warning) if t)
-        fold = self._folds.get(row.lane.key)
-        hint = "" if fold is None else "Click to fold them away." if fold else "Click to show them."
-        if row.lane.key in self._deep:
-            hint = (
-                "Click to make it small." if row.lane.key in self._tall else "Click to make it tall enough for names."
-            )
-        return "\n".join(t for t in (row.lane.detail, hint) if t)
+        return "" if row is None else header_tip(row, self._folds, self._deep, self._tall)
