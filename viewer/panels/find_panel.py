@@ -67,6 +67,12 @@ class FindPanel(QObject):
         context.session_changed.connect(self._session_changed)
         context.theme_changed.connect(self._set_theme)
         lanes.placed.connect(self._show_counts)
+        panel.steps.changed.connect(self._shifted)
+
+    @property
+    def _session(self) -> Session:
+        """The job as it is shown: steps may be stacked."""
+        return self._lanes.session if self._context.shifts else self._context.session
 
     def open(self, text: str | None = None, *, regex: bool = False, case: bool = False) -> None:
         """Show the bar with its last text, or with this one, ready to be typed over."""
@@ -89,7 +95,7 @@ class FindPanel(QObject):
     def search(self) -> None:
         """Search for what the bar says, in the background; a search that still runs is dropped."""
         wanted = Wanted(*self.bar.state())
-        session, work = self._context.session, self._context.work
+        session, work = self._session, self._context.work
         self._step_when_found = 0
         if not wanted.text or not session.inputs or self.bar.isHidden():
             work.cancel("find")
@@ -136,10 +142,10 @@ class FindPanel(QObject):
         return hits.step(window.end_ns, SliceRef(-1, -1), -1)
 
     def _time(self, ref: SliceRef) -> TimeRange:
-        return time_of(self._context.session.inputs[ref.input], ref.index)
+        return time_of(self._session.inputs[ref.input], ref.index)
 
     def _show(self, found: Found | None) -> None:
-        if found is not None and found.session is not self._context.session:
+        if found is not None and found.session is not self._session:
             return  # of a session that is gone; another search runs
         self.found = found
         self.current = None
@@ -180,6 +186,13 @@ class FindPanel(QObject):
         self._panel.minimap.set_marks("found", ())
         if not self.bar.isHidden():
             self.search()
+
+    def _shifted(self) -> None:
+        """Hits are walked in the order in which the lanes show them."""
+        if self.found is not None and self.found.session is not self._session:
+            current = self.current
+            self.search()
+            self.current = current
 
     def _failed(self, error: Exception) -> None:
         self.bar.show_count(f"The search failed: {error}", "warning")

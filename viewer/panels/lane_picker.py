@@ -37,7 +37,7 @@ class LanePicker:
             self.toggle(row)
             return
         first, last = sorted((ends[0], here[0]))
-        between = {r.lane.key for r in rows[first : last + 1] if r.lane is not None}
+        between = {key for r in rows[first : last + 1] if r.lane is not None for key in _keys(r)}
         self._choose(self._context.selection.lanes | between)
 
     def _choose(self, lanes: frozenset[str]) -> None:
@@ -45,4 +45,5 @@ class LanePicker:
 
 
 def _keys(row: PlacedRow) -> frozenset[str]:
-    return frozenset((row.lane.key,) if row.lane is not None else (lane.key for lane in row.group.lanes))
+    lanes = (row.lane,) if row.lane is not None else row.group.lanes
+    return frozenset(lane.key for lane in lanes if lane.parts)  # not the row that counts rare threads

@@ -179,12 +179,35 @@ class TimelineKept(QObject):
         """The marks upon the lanes: over all of them, or over their own while it is placed."""
         out = []
         for mark in self._shown():
-            x0, x1 = view.x(mark.start_ns), view.x(mark.end_ns)
             row = view.painter.row_of(mark.lane) if mark.lane else None
-            y0, y1 = (0.0, float(view.height)) if row is None else (row.y - view.top, row.y + row.height - view.top)
-            if x1 >= 0 and x0 <= view.width and y1 > 0 and y0 < view.height:
-                out.append(MarkBand(x0, x1, float(y0), float(y1), color_token(mark.color)))
+            if row is not None:
+                y = view.y(row.y)
+                places = [(y, y + row.height, self._late(mark))]
+            elif not self._lanes.shifts or mark.lane:
+                places = [(0.0, float(view.height), self._late(mark))]
+            else:
+                places = self._on_every_rank(view)
+            for y0, y1, late in places:
+                x0, x1 = view.x(mark.start_ns + late), view.x(mark.end_ns + late)
+                if x1 >= 0 and x0 <= view.width and y1 > 0 and y0 < view.height:
+                    out.append(MarkBand(x0, x1, float(y0), float(y1), color_token(mark.color)))
         return out
+
+    def _late(self, mark: Mark) -> int:
+        """By how much the rank of a mark's lane is shown later."""
+        groups = self._lanes.groups if mark.lane and self._lanes.shifts else ()
+        group = next((g.id for g in groups if any(lane.key == mark.lane for lane in g.lanes)), None)
+        return self._lanes.shifts.get(group, 0) if group is not None else 0
+
+    def _on_every_rank(self, view: View) -> list[tuple[float, float, int]]:
+        """(upper border, lower border, ns later) of every rank in sight: shifted ranks reach an instant apart."""
+        out: dict[int, tuple[float, float]] = {}
+        for row in view.painter.placement.rows:
+            place = view.in_sight(row)
+            if place is not None and not row.pinned:
+                y0, y1 = out.get(row.group.id, (float(view.height), 0.0))
+                out[row.group.id] = min(y0, place[0]), max(y1, place[0] + place[1])
+        return [(y0, y1, self._lanes.shifts.get(group, 0)) for group, (y0, y1) in out.items()]
 
     def update_strip(self, _: object = None) -> None:
         """Put the flags where the marks are in the window that shows."""
@@ -196,7 +219,8 @@ class TimelineKept(QObject):
         view = View(self._lanes.painter, window, width, 0, 0)
         flags = []
         for mark in self._shown():
-            x0, x1 = view.x(mark.start_ns), view.x(mark.end_ns)
+            late = self._late(mark)
+            x0, x1 = view.x(mark.start_ns + late), view.x(mark.end_ns + late)
             if x1 >= -12 and x0 <= width:
                 flags.append(MarkFlag(mark.id, x0, x1, color_token(mark.color), mark.text, self._tip(mark)))
         strip.set_flags(flags, any_marks=bool(self.marks))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 GRIP_PX: Final = 7.0
 _NAME: Final = 46
 HINT: Final = "Drag from edge to edge   Ctrl does not snap   Esc ends"
+HINT_CLICK: Final = "Click the other edge   Ctrl does not snap   Esc gives up"
 
 
 @dataclass(slots=True)
@@ -57,6 +58,8 @@ class TimelineMeasure(QObject):
         self._hint = ""
         self._held: tuple[Measure, bool] | None = None
         """What is being dragged, and whether it is the last edge of it."""
+        self.following: Measure | None = None
+        """Begun by a menu: its last edge goes with the pointer until a click."""
         panel.decorators.append(self.decorate)
         context.session_changed.connect(self._session_changed)
         panel.steps.changed.connect(self.clear)
@@ -75,14 +78,42 @@ class TimelineMeasure(QObject):
         self._panel.canvas.update()
         self.mode_changed.emit(self.on)
 
+    def begin(self, at: QPointF) -> None:
+        """Measure from the edge at a point of the canvas: the other one goes with the pointer until a click."""
+        if self._panel.window() is None:
+            return
+        if not self.on:
+            self.toggle()
+        self._panel.legend.set_hint(HINT_CLICK)
+        edge = self.edge(at)
+        self.following = Measure(edge, edge)
+        self.measures.append(self.following)
+        self._panel.canvas.update()
+
+    def follow(self, at: QPointF | None, *, done: bool = False) -> bool:
+        """The pointer moved, or clicked (``done``): whether a measurement went with it."""
+        if self.following is None or at is None or self._panel.window() is None:
+            return False
+        self.following.last = self.edge(at)
+        if done:
+            self.following = None
+            self.toggle()
+        self._panel.canvas.update()
+        return True
+
     def clear(self) -> None:
         """Drop all measurements."""
         self.measures.clear()
-        self._held = None
+        self._held = self.following = None
         self._panel.canvas.update()
 
     def escape(self) -> bool:
         """Leave off what was begun last: a drag, the mode, the measurements. Whether there was any of it."""
+        if self.following is not None:
+            self.measures = [m for m in self.measures if m is not self.following]
+            self.following = None
+            self.toggle()
+            return True
         if self._held is not None:
             measure, last = self._held
             self._held = None
@@ -128,6 +159,8 @@ class TimelineMeasure(QObject):
         """A drag with the left button from ``press`` to ``at``; whether it measures."""
         if press is None or at is None or self._panel.window() is None:
             return False
+        if self.following is not None:
+            return self.follow(at, done=done)
         if self._held is None:
             self._held = self._grip(press)
         if self._held is None:
@@ -172,7 +205,7 @@ class TimelineMeasure(QObject):
             value = format_duration(measure.length_ns)
             overlay.measures.append(MeasureMark(a, b, value if value == exact else f"{value}  ({exact})", names))
         cursor = self._panel.pointer.cursor
-        if self.on and cursor is not None and self._held is None:
+        if self.on and cursor is not None and self._held is None and self.following is None:
             edge = self.edge(cursor)
             if edge.slice is not None:
                 overlay.snap = QPointF(view.x(edge.time_ns), view.y(edge.y))

@@ -58,7 +58,7 @@ class TimelineMenu(QObject):
         """Show the menu of a point of the canvas."""
         hit = self._pointer.hit_at(at)
         if hit is not None:
-            self._popup(hit, at.x(), self._panel.canvas.mapToGlobal(at).toPoint())
+            self._popup(hit, at, self._panel.canvas.mapToGlobal(at).toPoint())
 
     def show_at_selection(self) -> None:
         """Show the menu of the selected slice where it is in sight, else that of the pointer, else of the middle."""
@@ -74,20 +74,23 @@ class TimelineMenu(QObject):
                 if area.contains(at.toPoint()):
                     row = panel.placement.at(box.y)
                     if row is not None:
-                        self._popup(Hit(row, slice=ref, box=box), at.x(), panel.canvas.mapToGlobal(at).toPoint())
+                        self._popup(Hit(row, slice=ref, box=box), at, panel.canvas.mapToGlobal(at).toPoint())
                     return
         self.show(self._pointer.cursor or QPointF(area.center()))
 
-    def _popup(self, hit: Hit, x: float, where: QPoint) -> None:
+    def _popup(self, hit: Hit, at: QPointF, where: QPoint) -> None:
         if hit.slice is not None:
             group = hit.row.group.id
             self._context.select(replace(self._context.selection, slice=hit.slice, gap=None, group=group))
-        self.shown = menu = self.build(hit, x)
+        self.shown = menu = self.build(hit, at.x(), at.y())
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(where)
 
-    def build(self, hit: Hit, x: float) -> QMenu:
-        """The menu of what lies at an x of the canvas."""
+    def build(self, hit: Hit, x: float, y: float | None = None) -> QMenu:
+        """The menu of what lies at a point of the canvas; without a y at the middle of its row."""
+        if y is None:
+            y = self._lanes.placement.screen_y(hit.row.y + hit.row.height / 2, self._panel.scroll_top)
+        y = float(y)
         menu = QMenu(self._panel)
         menu.setAccessibleName("What can be done here")
         if hit.slice is not None:
@@ -108,7 +111,7 @@ class TimelineMenu(QObject):
             kept = self._panel.kept
             ask = kept.add_note if hit.slice is not None else partial(kept.note_requested.emit, at, lane, None, 0)
             menu.addAction("Note Here…", ask)
-            menu.addAction("Measure Between Edges", self._panel.measure.toggle)
+            menu.addAction("Measure from Here\tX", lambda: self._panel.measure.begin(QPointF(x, y)))
         menu.addSeparator()
         self._row_entries(menu, hit)
         return menu

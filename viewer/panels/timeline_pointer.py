@@ -65,6 +65,7 @@ class TimelinePointer(QObject):
         self.cursor = at
         self._on_screen = self._panel.canvas.mapToGlobal(at) if at is not None else None
         self.update_hit()
+        self._panel.measure.follow(at)
         self.moved.emit()
 
     def follow(self) -> None:
@@ -83,6 +84,8 @@ class TimelinePointer(QObject):
 
     def click(self, at: QPointF) -> None:
         """Select what is there; a selected range stays while slices and gaps are looked at."""
+        if self._panel.measure.follow(at, done=True):
+            return
         hit = self.hit_at(at)
         if hit is None:
             self._context.select(EMPTY)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from viewer.base.frames import PlacedRow
 from viewer.base.ids import LaneKind
-from viewer.base.selection import Selection, TimeRange
+from viewer.base.selection import GroupRef, Selection, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.context import JobContext
@@ -155,6 +155,7 @@ class TimelineSteps(QObject):
             return
         before = self.selected
         self.select(band)
+        self._panel.reveal(GroupRef(band.group))
         target = TimeRange(band.span.start_ns + by, band.span.end_ns + by)
         inside = window.start_ns <= target.start_ns and target.end_ns <= window.end_ns
         focused = before is not None and window.length_ns < 2 * before.span.length_ns

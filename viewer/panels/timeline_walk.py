@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from viewer.analyses.flows import onward, origins
-from viewer.analyses.neighbours import before_after
 from viewer.base.selection import SliceRef
 from viewer.base.work import CancelToken
 from viewer.panels.context import JobContext
 from viewer.store.session import Session
 from viewer.views import viewport
+from viewer.views.beside import beside
 from viewer.views.lane_hit import time_of
 
 if TYPE_CHECKING:
@@ -41,13 +41,17 @@ class TimelineWalk(QObject):
             if found is not None:
                 self._context.jump(found)
             return
-        trace = self._context.session.inputs[ref.input].trace
-        both = before_after(trace, ref.index)
-        beside = both.after if direction > 0 else both.before
-        if beside is None:
+        target = beside(self._context.session, self._parts_of(ref), ref, direction)
+        if target is None:
             self.said.emit(f"This is the {'last' if direction > 0 else 'first'} slice of its lane.")
         else:
-            self._context.jump(SliceRef(ref.input, beside.row))
+            self._context.jump(target)
+
+    def _parts_of(self, ref: SliceRef) -> tuple[tuple[int, int], ...]:
+        """(input, lane) of all that is shown as the lane of a slice: a rank may come in several files."""
+        own = (ref.input, self._context.session.inputs[ref.input].trace.lane_of(ref.index).id)
+        rows = (row for group in self._lanes.groups for row in group.lanes)
+        return next((row.parts for row in rows if own in row.parts), (own,))
 
     def _first_in_sight(self) -> SliceRef | None:
         window, panel = self._panel.window(), self._panel

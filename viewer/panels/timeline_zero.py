@@ -34,8 +34,13 @@ class TimelineZero(QObject):
         super().__init__(panel)
         self._panel, self._context = panel, context
         self._chosen: int | None = None
+        self._of_step = False
+        self._known: frozenset[object] = frozenset()
         self.label = ""
         panel.ruler.menu_requested.connect(self.show_menu)
+        context.session_changed.connect(self._session_changed)
+        context.selection_changed.connect(self._selection_changed)
+        panel.steps.changed.connect(self._steps_changed)
 
     @property
     def at_ns(self) -> int:
@@ -72,8 +77,28 @@ class TimelineZero(QObject):
                 self.said.emit("No step is known there.")
             else:
                 self.choose(*found)
+                self._of_step = True
 
         self._context.work.submit("zero", find, done)
+
+    def _selection_changed(self, _: object) -> None:
+        """Counting from a step goes with the selected one."""
+        step = self._panel.steps.selected if self._of_step else None
+        if step is not None and self._panel.steps.stacked is None:
+            self.choose(step.mark.start_ns, step.title)
+            self._of_step = True
+
+    def _steps_changed(self) -> None:
+        """Ranks at one start count from there."""
+        if self._panel.steps.stacked is not None:
+            self.reset()
+
+    def _session_changed(self, session: Session) -> None:
+        """An instant of another job means nothing here."""
+        now = frozenset(item.path for item in session.inputs)
+        if self._chosen is not None and not now & self._known:
+            self.reset()
+        self._known = now
 
     def show_menu(self, at: QPointF) -> None:
         """What the axis may count from, at a point of the ruler."""
@@ -98,7 +123,7 @@ class TimelineZero(QObject):
         return menu
 
     def _set(self, at_ns: int | None, label: str) -> None:
-        self._chosen, self.label = at_ns, label
+        self._chosen, self.label, self._of_step = at_ns, label, False
         self.changed.emit()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QPointF
 
 from tests.viewer.panels.test_timeline import BASE, CTRL, Desk, Key, desk, open_desk  # noqa: F401  (fixtures)
 from viewer.base.selection import TimeRange
@@ -89,3 +89,27 @@ def test_borders_of_a_range_snap_to_the_lane_under_them(open_desk: Desk) -> None
     chosen = desk.context.selection.range
     assert chosen is not None
     assert chosen != TimeRange(BASE + 30_000, BASE + 60_000)
+
+
+def test_from_the_menu_it_begins_at_the_clicked_edge_and_ends_with_a_click(open_desk: Desk) -> None:  # noqa: F811
+    desk = open_desk  # noqa: F811
+    panel = desk.panel
+    hit = panel.pointer.hit_at(QPointF(desk.at("stream 7", 30_000) - NEAR))
+    assert hit is not None
+    at = QPointF(desk.at("stream 7", 30_000) - NEAR)
+    desk.click(desk.at("stream 7", 42_000))  # no key is held any more
+    menu = panel.menu.build(hit, at.x(), at.y())
+    next(a for a in menu.actions() if a.text().startswith("Measure from Here")).trigger()
+    desk.move(desk.at("stream 7", 42_000))
+    assert marks(desk)[0].names.startswith("end of gemm → ")
+    desk.click(desk.at("stream 7", 50_000) + NEAR)
+    (mark,) = marks(desk)
+    assert (mark.value, mark.names) == ("20.000 us", "end of gemm → start of gemm")
+    assert not panel.measure.on
+    assert desk.context.selection.slice is None
+    desk.move(desk.at("stream 7", 70_000))
+    assert marks(desk) == [mark]
+    panel.measure.begin(at)
+    desk.key(Key.Key_Escape)
+    assert marks(desk) == [mark]
+    assert not panel.measure.on

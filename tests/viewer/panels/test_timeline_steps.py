@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
+from tests.support.build import kernel, make_session, make_trace
 from tests.viewer.panels.test_timeline import Desk, desk  # noqa: F401  (a fixture)
 from tests.viewer.views.test_step_bands import job
+from viewer.base.kept import Mark
 from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
 from viewer.panels.timeline_overlay import View, build_overlay
 from widgets.lane_overlay import Overlay
@@ -153,3 +157,61 @@ def test_another_job_is_not_shifted(steps_desk: Desk) -> None:
     assert desk.context.shifts == {}
     assert not desk.panel.steps.banner.isVisible()
     assert desk.panel.origin_ns == desk.context.session.origin_ns()
+
+
+def test_counting_from_a_step_goes_with_the_selected_one_and_ends_with_the_job(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    bands, zero = desk.panel.steps.bands[0], desk.panel.zero
+    desk.panel.steps.select(bands[1])
+    zero.since_step(bands[1].mark.start_ns)
+    desk.settle()
+    assert (zero.at_ns, zero.label) == (bands[1].mark.start_ns, bands[1].title)
+    desk.panel.steps.go(True)
+    assert (zero.at_ns, zero.label) == (bands[2].mark.start_ns, bands[2].title)
+    desk.panel.steps.toggle_stack()
+    assert zero.label == ""  # all of them begin at 0 now
+    desk.panel.steps.unstack()
+    zero.choose(bands[2].mark.start_ns, "here")
+    desk.panel.steps.go(False)
+    assert zero.label == "here"
+    other = make_session(make_trace(kernel("gemm", 0, 10), rank=0, path="other.json"))
+    desk.open(other)
+    assert (zero.at_ns, zero.label) == (other.origin_ns(), "")
+
+
+def test_going_to_a_step_brings_its_rank_into_sight(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    desk.panel.resize(700, 170)
+    desk.settle()
+    desk.context.select(Selection(group=2))
+    desk.panel.scrollbar.setValue(0)
+    desk.panel.steps.go(True)
+    assert 0 <= header_y(desk, 2) <= desk.canvas.height()
+
+
+def test_marks_lie_where_stacked_ranks_are_shown(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    desk.panel.steps.stack(next(b for b in desk.panel.steps.bands[1] if b.index == 2))
+    desk.panel.fit()
+    at = span(desk, 0, 2).start_ns
+    lane = next(x.key for g in desk.panel.groups if g.id == 2 for x in g.lanes if x.label == "stream 7")
+    desk.panel.kept.set_marks([Mark(1, at, at), Mark(2, at, at, lane=lane)])
+    shifts = desk.context.shifts
+    everywhere, own = overlay(desk).marks[:-1], overlay(desk).marks[-1]
+    assert [b.x0 for b in everywhere] == pytest.approx([x_of(desk, at + shifts.get(g, 0)) for g in (0, 1, 2)])
+    assert own.x0 == pytest.approx(x_of(desk, at + shifts[2]))
+    assert all(a.y1 <= b.y0 for a, b in itertools.pairwise(everywhere))
+
+
+def test_hits_are_walked_in_the_order_in_which_stacked_ranks_show_them(steps_desk: Desk) -> None:
+    desk = steps_desk  # noqa: F811
+    finder = desk.panel.finder
+    finder.open("k", regex=False)
+    finder.bar.edit.setText("k2")
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: finder.found is not None)
+    desk.panel.steps.stack(next(b for b in desk.panel.steps.bands[1] if b.index == 2))
+    desk.settle()
+    found = finder.found
+    assert found is not None
+    assert found.session is desk.panel.lanes.session

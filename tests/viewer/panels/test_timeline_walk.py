@@ -108,3 +108,19 @@ def test_what_leads_nowhere_is_said(desk: Desk) -> None:
         desk.settle()
     assert said == ["Select a slice first.", "Nothing follows from this slice.", "Nothing leads to this slice."]
     assert rows_named(desk.context.session.inputs[0].trace, "relu")
+
+
+def test_a_lane_goes_on_in_the_next_file_of_its_rank(desk: Desk) -> None:
+    first = make_trace(kernel("a", 0, 10), kernel("b", 100, 10), rank=0, path="one.json")
+    later = make_trace(kernel("c", 200, 10), kernel("d", 300, 10), rank=0, path="two.json")
+    session = make_session(first, later)
+    assert len(session.groups) == 1
+    desk.open(session)
+    desk.context.jump(SliceRef(0, row(desk, "a")))
+    names = []
+    for direction in (1, 1, 1, -1, -1, -1):
+        desk.panel.walk.along_lane(direction)
+        ref = desk.context.selection.slice
+        assert ref is not None
+        names.append(session.inputs[ref.input].trace.name(ref.index))
+    assert names == ["b", "c", "d", "c", "b", "a"]
