@@ -102,12 +102,15 @@ class RankJob:
             last = begin + 20_000_000
             everyone = tuple(range(self.ranks))
             self._reduce(everyone, "world", {m: last + arrive[m] - begin for m in everyone}, 60_000)
+            for rank in everyone:  # waits for the last reduction
+                reduced = self._events[rank][-1]
+                self._compute(rank, reduced.start + reduced.dur + 5_000, 1_000_000, "optimizer")
 
-    def _compute(self, rank: int, start: int, length: int) -> None:
+    def _compute(self, rank: int, start: int, length: int, name: str = "gemm") -> None:
         self._corr += 1
         self._events[rank] += [
             call("cudaLaunchKernel", start - 20_000, 5_000, corr=self._corr),
-            kernel("gemm", start, length, corr=self._corr),
+            kernel(name, start, length, corr=self._corr),
         ]
 
     def _about(self, members: tuple[int, ...], purpose: str, **more: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from viewer.analyses.steps import Step, step_table
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, Paint
-from viewer.exporters.report_clock import clock_part
+from viewer.exporters.report_clock import clock_part, straggler_part
 from viewer.exporters.report_collectives import collectives_part
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
@@ -71,7 +71,7 @@ def report(
         ],
         "job": _job(session),
         "clock": clock_part(session),
-        "ranks": [_rank(item, None if raw is None else raw[item.index]) for item in session.inputs],
+        "ranks": [_rank(session, item, None if raw is None else raw[item.index]) for item in session.inputs],
         "kernels": [_kernel(row) for row in kernels],
         "collectives": collectives_part(session) if window is None else None,
         "communication": None,
@@ -223,7 +223,7 @@ def _job(session: Session) -> Json:
     }
 
 
-def _rank(item: Input, window: tuple[int, int] | None) -> Json:
+def _rank(session: Session, item: Input, window: tuple[int, int] | None) -> Json:
     trace = item.trace
     devices = gpu_work(trace).devices
     rows = []
@@ -252,7 +252,7 @@ def _rank(item: Input, window: tuple[int, int] | None) -> Json:
         "outside_steps": {"kernels": table.outside_kernels, "sum_ns": table.outside_sum_ns} if table.steps else None,
         "communication": None,
         "memory": None,
-        "straggler": None,
+        "straggler": straggler_part(session, item),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from viewer.analyses.collective.alignment import RankClock, align
+from viewer.analyses.collective.lateness import lateness
 from viewer.store.session import Input, Session
 
 Json = dict[str, Any]
@@ -45,4 +46,24 @@ def _rank(item: Input, told: RankClock, *, aligned: bool) -> Json:
         "high_ns": told.high_ns if aligned else None,
         "connected": told.connected if aligned else known,
         "why": told.why or None,
+    }
+
+
+def straggler_part(session: Session, item: Input) -> Json | None:
+    """``straggler`` of a rank: means over its steps, ns per step; None where lateness cannot be told.
+
+    An estimate by replaying the steps (``viewer.analyses.collective.lateness``).
+    """
+    found = lateness(session)
+    group = session.group_of(item.index).id
+    told = None if found is None else found.of(group)
+    if found is None or told is None:
+        return None
+    own, inherited, caused = told
+    return {
+        "is_straggler": bool(found.straggler[found.ranks.index(group)]),
+        "own_late_ns": own,
+        "inherited_late_ns": inherited,
+        "wait_caused_ns": max(caused, 0),
+        "cause": None,
     }

@@ -131,7 +131,7 @@ def test_a_note_of_a_slice_goes_with_it_when_clocks_are_aligned_anew() -> None:
     assert of_slice.depth == 1  # below the longer one that begins with it
     later = moved(session, 1_000)
     again = anchored(kept.notes, later, build_tree(later))
-    assert [n.time_ns for n in again] == [plain_note.time_ns, of_slice.time_ns + 1_000 - item.clock.offset_ns]
+    assert [n.time_ns for n in again] == [plain_note.time_ns, of_slice.time_ns - 1_000 + item.clock.offset_ns]
     assert anchored(again, later, build_tree(later)) is again
 
 

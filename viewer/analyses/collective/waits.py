@@ -85,8 +85,8 @@ def _build(session: Session) -> Waits:
     transfer = np.minimum.reduceat(duration, begin)
     last_arrival = np.maximum.reduceat(arrival, begin)
     order = np.lexsort((np.arange(count), -arrival, op))
-    doubt = _doubt(session)
-    alone = doubt[found.node]
+    unsure_of = doubt(session)
+    alone = unsure_of[found.node]
     unsure = np.where(
         np.minimum.reduceat(alone, begin) == ABSENT, ABSENT, np.maximum.reduceat(np.where(alone < 0, 0, alone), begin)
     )
@@ -104,7 +104,7 @@ def _build(session: Session) -> Waits:
     )
 
 
-def _doubt(session: Session) -> I64:
+def doubt(session: Session) -> I64:
     """Per RankGroup how far its clock may be wrong, ns; ABSENT where it is not aligned."""
     out = np.full(len(session.groups) + 1, ABSENT, np.int64)
     if session.clock_method == "collectives":
@@ -146,8 +146,8 @@ def _sent(session: Session) -> SentWaits:
 
     begun = on_session(every.start, pairs.send)
     ready, end = on_session(every.start, pairs.receive), on_session(every.end, pairs.receive)
-    doubt = _doubt(session)
-    one, other = doubt[every.node[pairs.send]], doubt[every.node[pairs.receive]]
+    unsure_of = doubt(session)
+    one, other = unsure_of[every.node[pairs.send]], unsure_of[every.node[pairs.receive]]
     known = (one != ABSENT) & (other != ABSENT)
     unsure = np.where(known, np.maximum(one, other), ABSENT)
     wait = np.maximum(begun - ready, 0)

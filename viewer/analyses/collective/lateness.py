@@ -1,0 +1,312 @@
+"""Who was late by own doing, who only passed lateness on, and how long the others waited for it.
+
+Each step is replayed with the dependencies that were seen (``dependencies``): once as it was, and once for each rank
+with that rank's own time cut down to its peers' (the median of the ranks of its role). What its arrival at the step's
+gradient reduction gains is its own lateness; what else it would gain if no rank were slow is inherited. These are
+estimates: the replay knows no queue of the host and no shared link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.collective.dependencies import Dependencies, dependencies, step_starts
+from viewer.analyses.collective.groups import job_groups
+from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.roles import roles
+from viewer.analyses.collective.waits import doubt
+from viewer.base.ids import ABSENT
+from viewer.jit.replay import replay
+from viewer.store.session import Session
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+SHARE_OF_STEP: Final = 0.03
+"""Own lateness below this share of the step makes no straggler."""
+NOISE: Final = 0.005
+"""Own times of two steps that differ by less are the same: kernels vary by some percent each, and there are many."""
+OUTSIDE: Final = 4.0
+"""How many times the peers' spread the own lateness must be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lateness:
+    """Per rank (RankGroup ids in ``ranks``) and step, ns; NaN where a rank shares no operation in a step.
+
+    ``own_time`` is the time that a rank spent by itself (compute, copies, launches, Python) up to its last shared
+    operation; ``own`` its own lateness, ``inherited`` the rest of its lateness, ``caused`` the waiting of all other
+    ranks that ends when this rank is as fast as its peers (below 0 where they then wait longer for a slower one).
+    ``step_ns`` is the median length of a step. ``straggler`` marks ranks whose own lateness is at least 3 % of the step
+    in most steps and outside their peers' spread.
+    """
+
+    ranks: tuple[int, ...]
+    steps: int
+    step_ns: int | None
+    own_time: F64
+    own: F64
+    inherited: F64
+    caused: F64
+    straggler: NDArray[np.bool_]
+
+    def ranking(self) -> list[int]:
+        """RankGroup ids by the waiting that their own lateness caused, most first."""
+        caused = np.nan_to_num(np.array([np.nanmean(c) if not np.isnan(c).all() else 0.0 for c in self.caused]))
+        return [self.ranks[i] for i in np.argsort(-caused, kind="stable")]
+
+    def of(self, group: int) -> tuple[int, int, int] | None:
+        """(own, inherited, caused) of a rank, ns per step (means over its steps); None where it has none."""
+        if group not in self.ranks:
+            return None
+        i = self.ranks.index(group)
+        known = ~np.isnan(self.own[i])
+        if not known.any():
+            return None
+        own, inherited, caused = (float(a[i][known].mean()) for a in (self.own, self.inherited, self.caused))
+        return round(own), round(inherited), round(caused)
+
+
+def lateness(session: Session) -> Lateness | None:
+    """The lateness of a job's ranks; None where clocks are not aligned or there are no steps. Built once."""
+    return session.clocked_memo("lateness", lambda: _build(session))
+
+
+def _build(session: Session) -> Lateness | None:
+    if session.clock_method != "collectives":
+        return None
+    graph = dependencies(session)
+    ranks = tuple(sorted({int(r) for r in np.unique(graph.rank) if r >= 0}))
+    starts = {r: step_starts(session, session.groups[r]) for r in ranks}
+    steps = max((len(s) for s in starts.values()), default=0)
+    if len(ranks) < 2 or not steps:
+        return None
+    lengths = np.concatenate([np.diff(s) for s in starts.values()])
+    step_ns = int(np.median(lengths)) if len(lengths) else None
+    engine = _Engine(graph, ranks, steps)
+    anchor = _anchors(session, graph, ranks, steps)
+    role = np.array([roles(session)[r] for r in ranks])
+    factor = _as_peers(engine, role, _likeness(session, ranks))
+    seen = engine.run(np.ones_like(factor))
+    ideal = engine.run(factor)
+    own, inherited, caused = (np.full((len(ranks), steps), np.nan) for _ in range(3))
+    for i in range(len(ranks)):
+        alone = np.ones_like(factor)
+        mine = slice(engine.part(i, 0).start, engine.part(i, steps - 1).stop)
+        alone[mine] = factor[mine]
+        value = engine.run(alone)
+        known = np.flatnonzero(anchor[i] >= 0)
+        at = anchor[i, known]
+        own[i, known] = np.maximum(seen[at] - value[at], 0)
+        inherited[i, known] = np.maximum(seen[at] - ideal[at] - own[i, known], 0)
+        caused[i, known] = (engine.waits(seen, i) - engine.waits(value, i))[known]
+    own_time = np.array([[engine.own_time[engine.part(i, k)].sum() for k in range(steps)] for i in range(len(ranks))])
+    straggler = _stragglers(session, ranks, own, step_ns, role)
+    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler)
+
+
+class _Engine:
+    """The graph as the compiled replay takes it, and sums of its waits."""
+
+    def __init__(self, graph: Dependencies, ranks: tuple[int, ...], steps: int) -> None:
+        self._graph = graph
+        inside = (graph.step[graph.source] == graph.step[graph.target]) & (graph.step[graph.target] >= 0)
+        order = np.argsort(graph.source[inside], kind="stable")
+        self._target, self._lag = graph.target[inside][order], graph.lag[inside][order]
+        source = graph.source[inside][order]
+        count = len(graph.time)
+        self._offset = np.searchsorted(source, np.arange(count + 1)).astype(np.int64)
+        self._waiting = np.bincount(self._target, minlength=count).astype(np.int64)
+        column = np.full(int(graph.rank.max(initial=-1)) + 2, -1, np.int64)
+        column[list(ranks)] = np.arange(len(ranks))
+        self._column = column
+        own = graph.own[inside][order]
+        self._own_column = np.where(own >= 0, column[own], -1)
+        self._step = np.maximum(graph.step[self._target], 0)
+        across = ~inside & (graph.step[graph.target] >= 0)
+        self._late_target, self._late_lag = graph.target[across], graph.lag[across]
+        self._late_from = graph.time[graph.source[across]]
+        late_own = graph.own[across]
+        self._late_column = np.where(late_own >= 0, column[late_own], -1)
+        self._late_step = np.maximum(graph.step[self._late_target], 0)
+        free = np.ones(count, np.bool_)
+        free[self._target] = False
+        free[self._late_target] = False
+        self._open(graph, free)
+        self._base = np.where(free, graph.time, np.iinfo(np.int64).min // 2)
+        self._base[graph.fixed] = graph.time[graph.fixed]
+        self._number(graph, ranks, steps)
+        with_op = np.flatnonzero((graph.ready >= 0) & (graph.begin >= 0))
+        self._begin, self._ready = graph.begin[with_op], graph.ready[with_op]
+        self._who, self._when = column[graph.rank[self._begin]], np.maximum(graph.step[self._begin], 0)
+        self._steps = steps
+
+    def _open(self, graph: Dependencies, free: NDArray[np.bool_]) -> None:
+        """The first step has none before it: there all ranks set out with the first of them."""
+        first = np.flatnonzero(free & (graph.step == 0) & (graph.rank >= 0))
+        first = first[np.isin(first, graph.chain_heads)]
+        if len(first):
+            together = int(graph.time[graph.step == 0].min())
+            free[first] = False
+            self._late_target = np.concatenate((self._late_target, first))
+            self._late_lag = np.concatenate((self._late_lag, graph.time[first] - together))
+            self._late_from = np.concatenate((self._late_from, np.full(len(first), together)))
+            self._late_column = np.concatenate((self._late_column, self._column[graph.rank[first]]))
+            self._late_step = np.concatenate((self._late_step, np.zeros(len(first), np.int64)))
+
+    def _number(self, graph: Dependencies, ranks: tuple[int, ...], steps: int) -> None:
+        """Number the stretches of own time: (rank, step, how many communications began before) each has one."""
+        begins = graph.begin[graph.begin >= 0]
+        rank, step, time = self._column[graph.rank[begins]], graph.step[begins], graph.time[begins]
+        inside = step >= 0
+        key = rank[inside] * steps + step[inside]
+        order = np.lexsort((time[inside], key))
+        key, time = key[order], time[inside][order]
+        bounds = np.searchsorted(key, np.arange(len(ranks) * steps + 1))
+        self.begun = np.diff(bounds).reshape(len(ranks), steps)
+        self._first = bounds[:-1] + np.arange(len(ranks) * steps)  # one stretch more than communications
+        count = len(time) + len(ranks) * steps
+        self.own_time = np.zeros(count)
+
+        def stretch(column: I64, target: I64, when: I64) -> I64:
+            out = np.full(len(column), -1, np.int64)
+            mine = np.flatnonzero(column >= 0)
+            cell = column[mine] * steps + when[mine]
+            # The begins of one cell lie together: a search in (cell, time) order.
+            found = _search(key, time, cell, graph.time[target[mine]])
+            out[mine] = self._first[cell] + found - bounds[cell]
+            return out
+
+        self._own = stretch(self._own_column, self._target, self._step)
+        self._late_own = stretch(self._late_column, self._late_target, self._late_step)
+        for own, lag in ((self._own, self._lag), (self._late_own, self._late_lag)):
+            np.add.at(self.own_time, own[own >= 0], lag[own >= 0])
+
+    def part(self, rank: int, step: int) -> slice:
+        """Where the stretches of a rank's step lie in ``own_time``."""
+        first = int(self._first[rank * self._steps + step])
+        return slice(first, first + int(self.begun[rank, step]) + 1)
+
+    def run(self, factor: F64) -> I64:
+        """The instant of each event when each stretch of own time is multiplied by its ``factor``."""
+        lag = np.where(self._own >= 0, np.rint(self._lag * factor[self._own]), self._lag).astype(np.int64)
+        late = np.where(self._late_own >= 0, np.rint(self._late_lag * factor[self._late_own]), self._late_lag).astype(
+            np.int64
+        )
+        value = self._base.copy()
+        np.maximum.at(value, self._late_target, self._late_from + late)
+        replay(self._offset, self._target, lag, self._waiting.copy(), np.empty(len(value), np.int64), value)
+        return value
+
+    def waits(self, value: I64, but: int) -> F64:
+        """Per step how long all ranks but one waited for others, ns."""
+        out = np.zeros(self._steps)
+        mine = self._who != but
+        np.add.at(out, self._when[mine], np.maximum(value[self._ready[mine]] - value[self._begin[mine]], 0))
+        return out
+
+
+def _anchors(session: Session, graph: Dependencies, ranks: tuple[int, ...], steps: int) -> I64:
+    """int64[ranks, steps]: the begin at which lateness is read, -1 for none.
+
+    That of the first operation of a data-parallel group in the step; without such groups, of the last operation.
+    """
+    every = everything(session)
+    purposes = np.array([g.purpose == "dp" for g in job_groups(session).groups] + [False], np.bool_)
+    out = np.full((len(ranks), steps), -1, np.int64)
+    for i, rank in enumerate(ranks):
+        mine = np.flatnonzero(graph.needs_all & (every.node == rank))
+        event = graph.begin[mine]
+        step = graph.step[event]
+        gradient = purposes[every.group[mine]]
+        for k in range(steps):
+            inside = np.flatnonzero(step == k)
+            if not len(inside):
+                continue
+            first = inside[gradient[inside]]
+            chosen = first if len(first) else inside
+            time = graph.time[event[chosen]]
+            out[i, k] = event[chosen[np.argmin(time) if len(first) else np.argmax(time)]]
+    return out
+
+
+def _search(key: I64, time: I64, cell: I64, wanted: I64) -> I64:
+    """How many (key, time) pairs, which ascend, lie before each (cell, wanted)."""
+    order = np.lexsort((np.repeat([0, 1], [len(cell), len(key)]), np.concatenate((wanted, time)),
+                        np.concatenate((cell, key))))  # fmt: skip
+    ours = order < len(cell)
+    before = np.cumsum(~ours)
+    out = np.empty(len(cell), np.int64)
+    out[order[ours]] = before[ours]
+    return out
+
+
+def _likeness(session: Session, ranks: tuple[int, ...]) -> I64:
+    """A number per rank, equal for ranks that use the same kinds of communication equally often."""
+    every = everything(session)
+    seen: dict[tuple[int, ...], int] = {}
+    out = []
+    for rank in ranks:
+        counts = np.bincount(every.kind[every.node == rank], minlength=16)
+        out.append(seen.setdefault(tuple(counts.tolist()), len(seen)))
+    return np.array(out, np.int64)
+
+
+def _usual(others: list[float], own: float) -> float:
+    """What a rank of this role takes: the median of the others, of two ranks the faster one's."""
+    return min(others[0], own) if len(others) == 1 else float(np.median(others))
+
+
+def _as_peers(engine: _Engine, role: I64, likeness: I64) -> F64:
+    """Per stretch of own time the factor that makes it as long as the peers' (the median of theirs).
+
+    Peers are the other ranks of the role; without any, ranks that communicate alike. Where a step has another number of
+    communications than the peers' (some were lost), its own time as a whole is compared.
+    """
+    factor = np.ones(len(engine.own_time))
+    count, steps = engine.begun.shape
+    for i in range(count):
+        peers = [p for p in range(count) if p != i and role[p] == role[i]]
+        if not peers:
+            peers = [p for p in range(count) if p != i and likeness[p] == likeness[i]]
+        for k in range(steps):
+            mine = engine.own_time[engine.part(i, k)]
+            theirs = [engine.own_time[engine.part(p, k)] for p in peers]
+            alike = [t for t in theirs if len(t) == len(mine)]
+            if not theirs or not mine.sum() > 0:
+                continue
+            usual = _usual([float(t.sum()) for t in theirs], float(mine.sum()))
+            if usual >= (1.0 - NOISE) * mine.sum():
+                continue  # no slower than its peers: as it is
+            if len(alike) > 1 or (alike and len(theirs) == 1):
+                nominal = np.median(np.stack(alike), axis=0)
+                factor[engine.part(i, k)] = np.where(mine > 0, nominal / np.maximum(mine, 1.0), 1.0)
+            else:
+                factor[engine.part(i, k)] = usual / float(mine.sum())
+    return factor
+
+
+def _stragglers(
+    session: Session, ranks: tuple[int, ...], own: F64, step_ns: int | None, role: I64
+) -> NDArray[np.bool_]:
+    out = np.zeros(len(ranks), np.bool_)
+    if step_ns is None:
+        return out
+    unsure = doubt(session)
+    for i, rank in enumerate(ranks):
+        known = ~np.isnan(own[i])
+        if known.sum() < 2 or unsure[rank] == ABSENT:
+            continue
+        mine = own[i][known]
+        least = max(SHARE_OF_STEP * step_ns, 2.0 * float(unsure[rank]))
+        if (mine >= least).mean() <= 0.5:
+            continue
+        peers = own[(role == role[i]) & (np.arange(len(ranks)) != i)]
+        others = peers[~np.isnan(peers)]
+        spread = 1.4826 * float(np.median(np.abs(others - np.median(others)))) if len(others) else 0.0
+        out[i] = float(np.median(mine)) > OUTSIDE * spread
+    return out
