@@ -136,13 +136,18 @@ def _build(session: Session) -> Dependencies:
         return np.concatenate(parts[name]) if parts[name] else np.empty(0, np.int64)
 
     return Dependencies(
-        *(joined(build.parts, k) for k in ("time", "rank", "step")),
-        *(joined(build.edges, k) for k in ("source", "target", "lag", "own")),
-        kernels.begin_event,
-        ready,
-        needs_all,
-        kernels.begin_event[(kernels.posted == LOST) & (kernels.begin_event >= 0)],
-        np.array(build.heads, np.int64),
+        time=joined(build.parts, "time"),
+        rank=joined(build.parts, "rank"),
+        step=joined(build.parts, "step"),
+        source=joined(build.edges, "source"),
+        target=joined(build.edges, "target"),
+        lag=joined(build.edges, "lag"),
+        own=joined(build.edges, "own"),
+        begin=kernels.begin_event,
+        ready=ready,
+        needs_all=needs_all,
+        fixed=kernels.begin_event[(kernels.posted == LOST) & (kernels.begin_event >= 0)],
+        chain_heads=np.array(build.heads, np.int64),
     )
 
 
