@@ -77,7 +77,7 @@ def open_job(paths: list[Path], options: JobOptions) -> OpenResult:
     start_logging()  # what fails in a thread is logged with its stack, which must not reach the terminal
     with TerminalProgress() as progress:
         result = opener_for(paths, options).open(progress.sink)
-        result.session = settle_clocks(result.session, options.align)
+        result.session = settle_clocks(result.session, options.align, options.given_clocks)
     for failure in result.failures:
         complain(failure.sentence())
     if not result.session.inputs and not result.failures:

@@ -1,12 +1,15 @@
-"""Which clock the ranks of an opened job share: what their collectives tell, their base times, or a file's word."""
+"""Which clock the ranks of an opened job share: what their collectives tell, their base times, or a person's word."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from viewer.base.clock import Clock
+from viewer.base.clock import Clock, GivenClock
 from viewer.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,47 +18,84 @@ if TYPE_CHECKING:
 CHOICES: Final = ("auto", "base", "none")
 LARGEST_FILE: Final = 64 << 20
 _FAR_NS: Final = 1 << 62
+_BILLION: Final = 1_000_000_000
+Given = Mapping[str, GivenClock]
+"""What a person said, by absolute path of a file."""
 
 
-def settle_clocks(session: Session, choice: str) -> Session:
+def settle_clocks(session: Session, choice: str, given: Given | None = None) -> Session:
     """The session on the clocks that ``--align`` asks for.
 
     Args:
-        session: as opened, on base times.
-        choice: "auto" aligns by the collectives (ranks that share none stay on their base time), "base" and "none"
-            leave it as it is, anything else is a file: a report of ``analyze --json``, or its ``clock`` part.
+        session: as opened, on any clocks.
+        choice: "auto" aligns by the collectives (ranks that share none stay on their base time), "base" adds base
+            times, "none" adds nothing; anything else is a file: a report of ``analyze --json``, or its ``clock`` part.
+        given: goes before that.
 
     Raises:
         UsageError: the file cannot be used.
     """
-    if choice in ("base", "none"):
+    clocks, method = clocks_for(session, choice)
+    if given:
+        for item in session.inputs:
+            told = given.get(os.path.abspath(item.path))
+            if told is not None:
+                clocks[item.index] = told.upon(clocks[item.index], item.trace.meta.base_ns or 0)
+    if method == session.clock_method and clocks == [i.clock for i in session.inputs]:
         return session
+    return session.with_clocks(clocks, method)
+
+
+def clocks_for(session: Session, choice: str) -> tuple[list[Clock], str]:
+    """The clock of each input under a choice of :func:`settle_clocks`, and the method's name."""
+    from viewer.store.session import clocks_as_written
+
+    if choice == "none":
+        return clocks_as_written(session.inputs, "none"), "none"
+    based = clocks_as_written(session.inputs, "base")
+    method = "base" if any(c.base_ns for c in based) else "none"
+    if choice == "base":
+        return based, method
     if choice != "auto":
-        return session.with_clocks(_given(session, Path(choice)), "given")
+        told = read_given(Path(choice))
+        for item in session.inputs:
+            if item.rank in told:
+                clock = told[item.rank].upon(based[item.index], item.trace.meta.base_ns or 0)
+                based[item.index] = clock
+        return based, "given"
     from viewer.analyses.collective.alignment import align, clocks_of
 
     found = align(session)
-    return session if found.reference is None else session.with_clocks(clocks_of(session, found), found.method)
+    return (based, method) if found.reference is None else (clocks_of(session, found), found.method)
 
 
-def _given(session: Session, path: Path) -> list[Clock]:
-    """Clocks by rank from a file; ranks that it does not name keep their base time."""
+def read_given(path: Path) -> dict[int, GivenClock]:
+    """Clocks by rank from a file: a report, its ``clock`` part, or ``{"ranks": [..]}``. Raises UsageError."""
     told = _read(path)
     t0 = told.get("t0_ns")
-    by_rank: dict[int, tuple[int, int]] = {}
+    by_rank: dict[int, GivenClock] = {}
     for row in told["ranks"]:
         rank, offset, drift = (row.get(k) for k in ("rank", "offset_ns", "drift_ppb"))
         if _whole(rank) and _whole(offset) and _whole(drift or 0):
-            by_rank[rank] = offset, drift or 0
-    if any(drift for _, drift in by_rank.values()) and not _whole(t0):
+            by_rank[rank] = GivenClock(offset, drift or 0, t0 if _whole(t0) else 0)
+    if any(clock.drift_ppb for clock in by_rank.values()) and not _whole(t0):
         raise UsageError(f"--align {path}: a drift needs t0_ns, the instant at which the offsets hold.")
-    out = []
-    for item in session.inputs:
-        offset, drift = by_rank.get(item.rank, (0, 0)) if item.rank is not None else (0, 0)
-        known = item.clock.known or item.rank in by_rank
-        base = item.trace.meta.base_ns or 0 if known else item.clock.base_ns
-        out.append(Clock(base, offset, drift, t0 or 0, known) if known else item.clock)
-    return out
+    return by_rank
+
+
+def clocks_text(session: Session) -> str:
+    """The clocks in force as a file that :func:`read_given` reads: JSON, one row per rank, offsets at one t0."""
+    ranked = [i for i in session.inputs if i.rank is not None and i.clock.known]
+    t0 = next((i.clock.t0_ns for i in ranked if i.clock.drift_ppb), 0)
+    rows: dict[int | None, dict[str, Any]] = {}
+    for item in ranked:
+        clock = item.clock
+        offset = clock.offset_ns
+        if clock.drift_ppb:
+            offset += round(clock.drift_ppb * (t0 - clock.t0_ns) / _BILLION)
+        rows.setdefault(item.rank, {"rank": item.rank, "offset_ns": offset, "drift_ppb": clock.drift_ppb})
+    told = {"method": session.clock_method, "t0_ns": t0, "ranks": [rows[r] for r in sorted(rows, key=lambda r: r or 0)]}
+    return json.dumps(told, indent=1) + "\n"
 
 
 def _whole(value: Any) -> bool:

@@ -33,6 +33,7 @@ TRACE_FILTER = (
     "Traces, archives, packs and sessions (*.json *.gz *.zst *.bz2 *.xz *.hatchet *.zip *.tar *.tgz *.rankpack"
     " *.rankscope);;Sessions (*.rankscope);;All files (*)"
 )
+CLOCK_FILTER = "Reports and offsets (*.json);;All files (*)"
 SESSION_FILTER = "Rankscope sessions (*.rankscope)"
 Answer = Literal["save", "discard", "cancel"]
 
@@ -57,6 +58,18 @@ def ask_save_as(parent: QWidget, suggested: Path) -> Path | None:
     chosen = dialog.selectedFiles() if dialog.exec() == QDialog.DialogCode.Accepted else []
     dialog.deleteLater()
     return Path(chosen[0]) if chosen else None
+
+
+def ask_clock_file(parent: QWidget, folder: str) -> Path | None:
+    """Let the user choose a report or another file with offsets; None when they do not."""
+    name, _ = QFileDialog.getOpenFileName(parent, "Load clock offsets", folder, CLOCK_FILTER)
+    return Path(name) if name else None
+
+
+def ask_clock_target(parent: QWidget, folder: str) -> Path | None:
+    """Let the user name a file for the offsets; None when they do not."""
+    name, _ = QFileDialog.getSaveFileName(parent, "Save clock offsets", f"{folder}/clocks.json", CLOCK_FILTER)
+    return Path(name) if name else None
 
 
 def ask_search_folder(parent: QWidget, folder: str) -> Path | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 PANELS: Final = (
     ("attribution", "Attribution"),
     ("breakdown", "Breakdown"),
+    ("clocks", "Clocks"),
     ("files", "Import"),
     ("kept", "Notes and Marks"),
 )

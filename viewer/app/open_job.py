@@ -203,7 +203,9 @@ class JobController(QObject):
             run.board.settle(failure.path, "failed")
         for left in result.skipped:
             run.board.settle(left.where, "cancelled")
-        session = settle_clocks(result.session, run.options.align) if result.session.inputs else None
+        options, session = run.options, None
+        if result.session.inputs:
+            session = settle_clocks(result.session, options.align, options.given_clocks)
         files = [i.path for i in result.session.inputs]
         jobs = tuple(job_paths([files[i] for i in job], files, run.paths) for job in result.jobs)
         return Ending(run.paths, session, tuple(result.failures), tuple(result.skipped), jobs)

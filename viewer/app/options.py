@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from viewer.base.clock import GivenClock
+
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
@@ -14,11 +16,13 @@ class JobOptions:
         given_ranks: rank by path as typed (``--rank FILE=N``).
         align: "auto", "base", "none", or a file with offsets.
         rules: a file with class rules that go before the shipped ones.
+        given_clocks: what a person said of clocks, by absolute path; goes before ``align``.
     """
 
     given_ranks: dict[str, int] = field(default_factory=dict)
     align: str = "auto"
     rules: Path | None = None
+    given_clocks: dict[str, GivenClock] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from viewer.app.options import JobOptions
+from viewer.base.clock import GivenClock
 from viewer.base.errors import InputError
 from viewer.base.session_file import SavedSource
 from viewer.store.session_file import Document, is_session_file, read_session
@@ -46,10 +48,15 @@ class SessionInput:
     def options(self, given: JobOptions) -> JobOptions:
         """How its files make a job; what the call gives goes before what the session says."""
         ranks = {str(path): s.rank for s, path in self.sources.present if s.rank is not None}
+        clocks = {
+            os.path.abspath(path): GivenClock(s.offset_ns, s.drift_ppb, s.t0_ns)
+            for s, path in self.sources.present
+            if s.offset_ns is not None
+        }
         align = self.document.content.clock.align
         if given.align != "auto" or align not in _ALIGN:
             align = given.align
-        return replace(given, given_ranks={**ranks, **given.given_ranks}, align=align)
+        return replace(given, given_ranks={**ranks, **given.given_ranks}, align=align, given_clocks=clocks)
 
     def missing_text(self) -> str:
         """One sentence on the traces that are not there, "" when all are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,8 @@ class Clock:
     t0_ns: int = 0
     known: bool = True
     held: tuple[tuple[int, int], ...] = ()
+    given: bool = False
+    """A person gave the offset."""
 
     def to_session(self, raw_ns: int) -> int:
         """Raw time of the file -> session time."""
@@ -63,6 +65,25 @@ class Clock:
     def _held_at(self, time: int) -> int:
         at = bisect.bisect_right(self.held, time, key=lambda step: step[0]) - 1
         return self.held[max(at, 0)][1]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenClock:
+    """What a person says of a file's clock. Without a drift that of the method in force stays, and its ``t0_ns``."""
+
+    offset_ns: int
+    drift_ppb: int | None = None
+    t0_ns: int | None = None
+
+    def upon(self, clock: Clock, base_ns: int) -> Clock:
+        """The clock of a file with base time ``base_ns`` that has ``clock`` under the method in force."""
+        if self.drift_ppb is not None:
+            return Clock(base_ns, self.offset_ns, self.drift_ppb, self.t0_ns or 0, given=True)
+        moved = self.offset_ns - clock.offset_ns
+        held = tuple((begin + moved, offset + moved) for begin, offset in clock.held)
+        if not clock.known:
+            return Clock(base_ns, self.offset_ns, given=True)
+        return replace(clock, offset_ns=self.offset_ns, held=held, given=True)
 
 
 def _rounded(numerator: int, denominator: int) -> int:

@@ -6,14 +6,18 @@ Widgets draw times relative to the window's start as float64; absolute times sta
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.kept import SliceAnchor
-from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
+from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
+
+if TYPE_CHECKING:
+    from viewer.base.rank_bars import RankBarsFrame
+    from viewer.base.residuals import ResidualFrame
 
 
 class SourcePlace(NamedTuple):
@@ -23,8 +27,8 @@ class SourcePlace(NamedTuple):
     offset: int
 
 
-Jump = SliceRef | GapRef | TimeRange | GroupRef | SourcePlace | None
-"""Where a click on a row leads."""
+Jump = SliceRef | GapRef | TimeRange | GroupRef | SourcePlace | Selection | None
+"""Where a click on a row leads; a whole Selection replaces the one that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +242,8 @@ class Section:
     note: str = ""
     actions: tuple[tuple[str, Jump], ...] = ()
     """Buttons: (text, where it leads)."""
+    bars: RankBarsFrame | None = None
+    residuals: ResidualFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)

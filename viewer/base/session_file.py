@@ -26,7 +26,9 @@ Pixels = Annotated[float, Meta(ge=-100_000, le=100_000)]
 
 
 class SavedSource(msgspec.Struct, frozen=True):
-    """A file of the job. ``rank`` and ``offset_ns`` only where the user gave them; the rest tells whether it changed.
+    """A file of the job. ``rank`` and the clock only where the user gave them; the rest tells whether it changed.
+
+    ``drift_ppb`` and ``t0_ns`` (session time) belong to a given offset; without them those of the alignment stay.
 
     ``path`` is relative to the session file when it lies below that file's folder or beside that, else absolute.
     """
@@ -37,6 +39,8 @@ class SavedSource(msgspec.Struct, frozen=True):
     digest: Annotated[str, Meta(max_length=128)] | None = None
     rank: Annotated[int, Meta(ge=0, le=10**9)] | None = None
     offset_ns: Time | None = None
+    drift_ppb: Annotated[int, Meta(ge=-(10**9), le=10**9)] | None = None
+    t0_ns: Time | None = None
 
 
 class SavedClock(msgspec.Struct, frozen=True):

@@ -113,6 +113,11 @@ class JobContext(QObject):
             self.select(replace(now, range=target))
         elif isinstance(target, GroupRef):
             self.select(replace(now, group=target.group, lanes=frozenset()))
+        elif isinstance(target, Selection):
+            self.select(target)
+            if target.range is not None:
+                self.reveal_requested.emit(target.range)
+            return
         else:
             return
         self.reveal_requested.emit(target)

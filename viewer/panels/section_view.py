@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
@@ -23,9 +26,13 @@ from widgets.bar import StackedBar
 from widgets.figure_list import FigureList
 from widgets.histogram import Histogram
 from widgets.marks import ClassChip, Veil
+from widgets.rank_bars import RankBars
+from widgets.residual_plot import ResidualPlot
 from widgets.table import DataTable
 from widgets.theming import color, palette_of, set_shown, set_tip
 from widgets.wrap_label import WrapLabel
+
+Part = TypeVar("Part", StackedBar, RankBars, ResidualPlot, Histogram)
 
 VEIL_DELAY_MS = 150
 """Answers that arrive sooner replace the old content without dimming it first."""
@@ -71,6 +78,8 @@ class SectionBox(QWidget):
         self._tint_line()
         self.bar: StackedBar | None = None
         self.figures: FigureList | None = None
+        self.bars: RankBars | None = None
+        self.residuals: ResidualPlot | None = None
         self.histogram: Histogram | None = None
         self.table: DataTable | None = None
         self.note: WrapLabel | None = None
@@ -87,7 +96,7 @@ class SectionBox(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Use a theme's colours."""
         self._theme = theme
-        for part in (self.bar, self.figures, self.histogram, self.table):
+        for part in (self.bar, self.bars, self.residuals, self.figures, self.histogram, self.table):
             if part is not None:
                 part.set_theme(theme)
         if self.note is not None:
@@ -109,7 +118,7 @@ class SectionBox(QWidget):
         self._set_open(open_)
         self._set_bar(section)
         self._set_figures(section, show_how)
-        self._set_histogram(section)
+        self._set_charts(section)
         self._set_actions(section)
         self._set_table(section)
         self._set_note(section)
@@ -129,20 +138,33 @@ class SectionBox(QWidget):
         set_shown(self.body, open_)
 
     def _place(self, slot: int, widget: QWidget) -> None:
-        """Insert a new control so that the order stays bar, figures, histogram, actions, table, note."""
+        """Insert a new control so that the order stays bar, charts, figures, histogram, actions, table, note."""
         at = sum(1 for other in self._slots if other < slot)
         self._slots.append(slot)
         self._inner.insertWidget(at, widget)
 
     def _set_bar(self, section: Section) -> None:
-        if section.bar is not None:
-            if self.bar is None:
-                self.bar = StackedBar(self.body)
-                self.bar.set_theme(self._theme)
-                self._place(0, self.bar)
-            self.bar.set_frame(section.bar)
-        if self.bar is not None:
-            set_shown(self.bar, section.bar is not None)
+        self.bar = self._set_part(self.bar, StackedBar, 0, section.bar)
+
+    def _set_charts(self, section: Section) -> None:
+        before = self.bars
+        self.bars = self._set_part(self.bars, RankBars, 1, section.bars)
+        if self.bars is not None and before is None:
+            self.bars.jump_requested.connect(self.jump_requested)
+        self.residuals = self._set_part(self.residuals, ResidualPlot, 1, section.residuals)
+        self.histogram = self._set_part(self.histogram, Histogram, 3, section.histogram)
+
+    def _set_part(self, part: Part | None, make: Callable[[QWidget], Part], slot: int, frame: Any) -> Part | None:
+        """Show a frame in the control for it, which is made when first needed; without a frame it hides."""
+        if frame is not None:
+            if part is None:
+                part = make(self.body)
+                part.set_theme(self._theme)
+                self._place(slot, part)
+            part.set_frame(frame)
+        if part is not None:
+            set_shown(part, frame is not None)
+        return part
 
     def _set_figures(self, section: Section, show_how: bool) -> None:
         if section.figures:
@@ -150,21 +172,11 @@ class SectionBox(QWidget):
                 self.figures = FigureList(self.body)
                 self.figures.set_theme(self._theme)
                 self.figures.jump_requested.connect(self.jump_requested)
-                self._place(1, self.figures)
+                self._place(2, self.figures)
             self.figures.set_show_how(show_how)
             self.figures.set_figures(section.figures)
         if self.figures is not None:
             set_shown(self.figures, bool(section.figures))
-
-    def _set_histogram(self, section: Section) -> None:
-        if section.histogram is not None:
-            if self.histogram is None:
-                self.histogram = Histogram(self.body)
-                self.histogram.set_theme(self._theme)
-                self._place(2, self.histogram)
-            self.histogram.set_frame(section.histogram)
-        if self.histogram is not None:
-            set_shown(self.histogram, section.histogram is not None)
 
     def _set_actions(self, section: Section) -> None:
         if section.actions and self._actions is None:
@@ -172,7 +184,7 @@ class SectionBox(QWidget):
             grid = QGridLayout(self._actions)
             grid.setContentsMargins(0, 0, 0, 0)
             grid.setSpacing(4)
-            self._place(3, self._actions)
+            self._place(4, self._actions)
         if self._actions is None:
             return
         grid_layout = self._actions.layout()
@@ -202,7 +214,7 @@ class SectionBox(QWidget):
                 self.table = DataTable(self.body)
                 self.table.set_theme(self._theme)
                 self.table.jump_requested.connect(self.jump_requested)
-                self._place(4, self.table)
+                self._place(5, self.table)
             self.table.set_frame(section.table)
         if self.table is not None:
             set_shown(self.table, section.table is not None)
@@ -212,7 +224,7 @@ class SectionBox(QWidget):
             if self.note is None:
                 self.note = WrapLabel(self.body)
                 self.note.set_color(color(self._theme, "muted"))
-                self._place(5, self.note)
+                self._place(6, self.note)
             self.note.set_text(section.note)
         if self.note is not None:
             set_shown(self.note, bool(section.note))

@@ -46,6 +46,11 @@ class Input:
         """Text for people: the rank, or the file name when the rank is unknown."""
         return f"rank {self.rank}" if self.rank is not None else self.path.name
 
+    @property
+    def base_ns(self) -> int:
+        """The base time that the file states, whether or not the clock in force adds it; ns."""
+        return (self.trace.meta.base_ns or 0) if self.clock.known else self.clock.base_ns
+
     def extent(self) -> TimeRange | None:
         """First start to last end of everything in the file, session time; None without events."""
         meta = self.trace.meta
@@ -143,7 +148,12 @@ def build_session(opened: list[Opened], rules: RuleTable | None = None, align: s
     return Session(tuple(inputs), _groups(inputs), tuple(findings), rules or shipped_rules(), method)
 
 
-def _clocks(opened: list[Opened], align: str, findings: list[Finding]) -> list[Clock]:
+def clocks_as_written(inputs: Sequence[Opened | Input], align: str) -> list[Clock]:
+    """The clocks of files before anything is aligned: "base" adds their base times, "none" adds nothing."""
+    return _clocks(inputs, align, [])
+
+
+def _clocks(opened: Sequence[Opened | Input], align: str, findings: list[Finding]) -> list[Clock]:
     clocks = []
     reference: int | None = None
     for item in opened:

@@ -11,6 +11,7 @@ from viewer.analyses.neighbours import Neighbour, before_after, concurrent
 from viewer.base.frames import Figure, PanelFrame, Section
 from viewer.base.ids import Paint
 from viewer.base.theme import PAINT_NAMES
+from viewer.views.collective import collective_sections
 from viewer.views.figures import TableMaker, absent, dur, exact, lane_name, num, part, plural, shown, word
 from viewer.views.kernel_args import CONFIGURATION_KEYS, collective_section, configuration_section, copy_section
 from viewer.views.kernel_runs import other_ranks_section, runs_section
@@ -25,7 +26,8 @@ def gpu_slice(subject: Subject) -> PanelFrame:
     trace, row = subject.trace, subject.row
     args = trace.args(row)
     launch = launch_of(trace, row)
-    sections = [Section("Slice", _identity(subject, args)), _launch_section(subject, launch), _stream_section(subject)]
+    sections = [Section("Slice", _identity(subject, args)), *collective_sections(subject)]
+    sections += [_launch_section(subject, launch), _stream_section(subject)]
     company = _company_section(subject)
     if company is not None:
         sections.append(company)

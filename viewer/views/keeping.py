@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from viewer.base.clock import GivenClock
 from viewer.base.errors import UsageError
 from viewer.base.frames import LaneGroup, Note
 from viewer.base.kept import Bookmark, Mark, SliceAnchor
@@ -75,6 +78,7 @@ def saved_session(
     spell: Callable[[Path], str] = str,
     old: SessionFile | None = None,
     missing: Sequence[SavedSource] = (),
+    given: Mapping[str, GivenClock] | None = None,
 ) -> SessionFile:
     """The content of a session file.
 
@@ -88,18 +92,20 @@ def saved_session(
         title: name of the job.
         align: how its clocks were aligned.
         spell: how a path is written.
-        old: what was opened, for what the window does not hold: the job card and given offsets.
+        old: what was opened, for what the window does not hold: the job card.
         missing: sources of ``old`` that could not be opened, with absolute paths; they stay listed.
+        given: clocks that a person gave, by absolute path.
     """
     origin = session.origin_ns()
     before = old or SessionFile()
-    offsets = {s.path: s.offset_ns for s in before.sources}
     sources = []
     for item in session.inputs:
         stamp = item.trace.meta.source
         rank = item.rank if item.rank_source == "given" else None
         path = spell(Path(os.path.abspath(item.path)))
-        sources.append(SavedSource(path, stamp.size, stamp.mtime_ns, stamp.digest, rank, offsets.get(path)))
+        clock = (given or {}).get(os.path.abspath(item.path))
+        told = () if clock is None else (clock.offset_ns, clock.drift_ppb, clock.t0_ns)
+        sources.append(SavedSource(path, stamp.size, stamp.mtime_ns, stamp.digest, rank, *told))
     here = {s.path for s in sources}
     gone = [replace_path(s, spell(Path(s.path))) for s in missing]
     return SessionFile(
@@ -134,7 +140,7 @@ def saved_session(
 
 def replace_path(source: SavedSource, path: str) -> SavedSource:
     """The same source, spelled otherwise."""
-    return SavedSource(path, source.size, source.mtime_ns, source.digest, source.rank, source.offset_ns)
+    return msgspec.structs.replace(source, path=path)
 
 
 def kept_from(content: SessionFile, arrange: Arrange) -> Kept:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from viewer import __version__
 from viewer.base.selection import TimeRange
+from viewer.base.time import format_duration
 from viewer.store.session import Input, RankGroup, Session
 from viewer.views.text import one_line
 from viewer.views.ticks import exact
@@ -30,16 +31,35 @@ def provenance(session: Session, groups: Sequence[int], window: TimeRange) -> li
     parts = [*_files(inputs), _ranks(members, len(session.groups))] if inputs else ["no files"]
     since = "first GPU start" if any(i.trace.meta.gpu_first_ns is not None for i in session.inputs) else "first event"
     parts.append(f"window {exact(window.start_ns - origin)} to {exact(window.end_ns - origin)} after the {since}")
-    parts.extend([clock_words(inputs)] if inputs else [])
+    parts.extend([_clock(session, members, inputs)] if inputs else [])
     parts.append(f"Rankscope {__version__}")
     return parts
 
 
-def clock_words(inputs: Sequence[Input]) -> str:
-    """How the times of these files were brought together, as a few words."""
+def _clock(session: Session, members: Sequence[RankGroup], inputs: Sequence[Input]) -> str:
+    words = clock_words(inputs, session.clock_method)
+    if session.clock_method != "collectives" or any(not i.clock.known for i in inputs):
+        return words
+    from viewer.analyses.collective.alignment import align
+
+    told = align(session).clocks
+    doubts = [d for g in members if told[g.id].connected and (d := told[g.id].uncertainty_ns) is not None]
+    apart = sum(not told[g.id].connected for g in members)
+    if doubts and len(members) > 1:
+        words += f" (± {format_duration(max(doubts), 1)})"
+    return f"{words}, {apart} of {len(members)} ranks not aligned, on base times" if apart else words
+
+
+def clock_words(inputs: Sequence[Input], method: str = "") -> str:
+    """How the times of these files were brought together, as a few words; ``method`` is the session's."""
     unknown = sum(not i.clock.known for i in inputs)
     if unknown:
         return f"clock: unknown for {unknown} of {len(inputs)} files, moved to be seen"
+    given = sum(i.clock.given for i in inputs)
+    by_hand = f", {given} of {len(inputs)} offsets given" if given else ""
+    if method == "collectives":
+        drift = ", drift corrected" if any(i.clock.drift_ppb or i.clock.held for i in inputs) else ""
+        return f"clock: aligned by collectives{drift}{by_hand}"
     stated = [i for i in inputs if i.trace.meta.base_ns is not None]
     if any(i.clock.base_ns != i.trace.meta.base_ns for i in stated):
         words = "base times not applied"
@@ -49,6 +69,9 @@ def clock_words(inputs: Sequence[Input]) -> str:
         words = f"base times applied, {len(inputs) - len(stated)} of {len(inputs)} files state none"
     else:
         words = "times as written, no base times stated"
+    if by_hand:
+        drift = ", with drift" if any(i.clock.drift_ppb for i in inputs) else ""
+        return f"clock: {words}{by_hand}{drift}"
     return f"clock: {words}, offsets corrected" if any(i.clock.offset_ns for i in inputs) else f"clock: {words}"
 
 

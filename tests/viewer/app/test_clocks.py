@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.support.build import make_session
 from tests.support.ranks import BASE, RankJob
-from viewer.app.clocks import settle_clocks
+from viewer.app.clocks import clocks_text, read_given, settle_clocks
+from viewer.base.clock import Clock, GivenClock
 from viewer.base.errors import UsageError
 from viewer.exporters.report import report
 
@@ -27,10 +31,49 @@ def test_auto_aligns_and_the_report_says_how_sure_it_is() -> None:
     assert {g["kind"] for g in report(aligned)["job"]["groups"]} == set()  # no file lists its groups
 
 
-@pytest.mark.parametrize("choice", ["base", "none"])
-def test_base_and_none_leave_it(choice: str) -> None:
-    session = RankJob(ranks=2).session()
-    assert settle_clocks(session, choice) is session
+def test_base_leaves_it_and_goes_back_from_any_other() -> None:
+    session = RankJob(ranks=2, offsets={1: 9_000}).session()
+    assert settle_clocks(session, "base") is session
+    again = settle_clocks(settle_clocks(session, "auto"), "base")
+    assert [i.clock for i in again.inputs] == [i.clock for i in session.inputs]
+    assert again.clock_method == "base"
+
+
+def test_none_adds_nothing_and_the_alignment_is_the_same_from_there() -> None:
+    session = RankJob(ranks=2, offsets={1: 9_000}, bases={0: BASE, 1: BASE - 5_000_000}).session()
+    written = settle_clocks(session, "none")
+    assert written.clock_method == "none"
+    assert all(i.clock == Clock() for i in written.inputs)
+    fresh = make_session(*(i.trace for i in session.inputs), align="none")  # nothing is shared with the first one
+    one, other = (settle_clocks(s, "auto") for s in (session, fresh))
+    assert [i.clock for i in one.inputs] == [i.clock for i in other.inputs]
+    assert abs(one.inputs[1].clock.offset_ns - 9_000) < 400
+
+
+def test_what_a_person_gives_goes_before_the_method() -> None:
+    session = RankJob(ranks=4, steps=30, offsets={1: 700_000}, drift_ppm={3: 20.0}).session()
+    aligned = settle_clocks(session, "auto")
+    path = {i.rank: os.path.abspath(i.path) for i in session.inputs}
+    given = settle_clocks(session, "auto", {path[3]: GivenClock(-5), path[1]: GivenClock(6, 7, 8)})
+    assert given.clock_method == "collectives"
+    assert [i.clock.given for i in given.inputs] == [False, True, False, True]
+    kept = aligned.inputs[3].clock
+    assert given.inputs[3].clock == replace(kept, offset_ns=-5, given=True)  # drift and t0 of the method stay
+    assert given.inputs[1].clock == Clock(BASE, 6, 7, 8, given=True)
+    assert given.inputs[2].clock == aligned.inputs[2].clock
+
+
+def test_clocks_as_text_are_read_back(tmp_path: Path) -> None:
+    session = RankJob(ranks=4, steps=30, offsets={1: 700_000}, drift_ppm={3: 20.0}).session()
+    aligned = settle_clocks(session, "auto")
+    path = tmp_path / "clocks.json"
+    path.write_text(clocks_text(aligned))
+    told = read_given(path)
+    assert sorted(told) == [0, 1, 2, 3]
+    given = settle_clocks(session, "base", {os.path.abspath(i.path): told[i.rank or 0] for i in session.inputs})
+    for one, other in zip(aligned.inputs, given.inputs, strict=True):
+        at = BASE + 500_000_000
+        assert abs(one.clock.to_raw(at) - other.clock.to_raw(at)) <= 1
 
 
 def test_a_report_gives_its_clocks_back(tmp_path: Path) -> None:

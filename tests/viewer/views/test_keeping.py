@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.build import kernel, make_trace
+from viewer.base.clock import GivenClock
 from viewer.base.kept import Bookmark, SliceAnchor
 from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
 from viewer.base.session_file import SavedMark, SavedNote, SavedSource, SavedView, SessionFile
@@ -148,7 +150,7 @@ def test_a_gap_is_found_on_its_lane() -> None:
 def test_missing_sources_stay_listed_and_what_the_window_does_not_hold_stays() -> None:
     session = job()
     old = SessionFile(
-        sources=[SavedSource("r0.json", offset_ns=-9)], view=SavedView(1, 2), lanes={"collapsed": []}, job={"a": 1}
+        sources=[SavedSource("r0.json", offset_ns=-1)], view=SavedView(1, 2), lanes={"collapsed": []}, job={"a": 1}
     )
     gone = [SavedSource("/t/r7.json", 5, 6, "d", 7), SavedSource("/t/r1.json")]
     saved = saved_session(
@@ -161,9 +163,12 @@ def test_missing_sources_stay_listed_and_what_the_window_does_not_hold_stays() -
         spell=lambda p: p.name,
         old=old,
         missing=gone,
+        given={os.path.abspath(session.inputs[0].path): GivenClock(-9, 5, 7)},
     )
     assert [s.path for s in saved.sources] == ["r0.json", "r1.json", "r7.json"]
-    assert saved.sources[0].offset_ns == -9
+    told = saved.sources[0]
+    assert (told.offset_ns, told.drift_ppb, told.t0_ns) == (-9, 5, 7)
+    assert saved.sources[1].offset_ns is None
     assert saved.sources[2] == SavedSource("r7.json", 5, 6, "d", 7)
     assert (saved.view, saved.lanes, saved.job) == (old.view, old.lanes, {"a": 1})
 

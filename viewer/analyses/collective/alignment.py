@@ -88,6 +88,8 @@ class Alignment:
     residual_time: F64
     residual_before: F64
     residual_after: F64
+    operations: int = 0
+    """How many operations these are."""
 
 
 def align(session: Session) -> Alignment:
@@ -153,6 +155,7 @@ def _align(session: Session) -> Alignment:
         x[which] + shift,
         before,
         after,
+        len(np.unique(found.op[which])),
     )
 
 
@@ -163,9 +166,9 @@ def clocks_of(session: Session, alignment: Alignment) -> list[Clock]:
     for item in session.inputs:
         told = by_group.get(session.group_of(item.index).id)
         if told is None or not told.connected or alignment.t0_ns is None:
-            out.append(item.clock if not item.clock.known else Clock(item.clock.base_ns))
+            out.append(item.clock if not item.clock.known else Clock(item.base_ns))
         else:
-            out.append(Clock(item.clock.base_ns, told.offset_ns, told.drift_ppb, alignment.t0_ns, True, told.held))
+            out.append(Clock(item.base_ns, told.offset_ns, told.drift_ppb, alignment.t0_ns, True, told.held))
     return out
 
 
@@ -213,7 +216,7 @@ def _unaligned(session: Session, found: Evidence) -> Alignment:
     clocks = tuple(_apart(g.id, g.rank, why) for g in session.groups)
     none = np.empty(0, np.float64)
     pairs = pair(session, lambda which: (which * 0.0, which * 0.0, np.zeros(len(which), np.bool_)), 0.0)
-    based = any(i.clock.base_ns for i in session.inputs)
+    based = any(i.base_ns for i in session.inputs)
     return Alignment(
         "base" if based else "none", None, None, _rate(found, pairs), pairs, clocks, found.zero_ns,
         np.empty(0, np.int32), none, none, none,
@@ -239,7 +242,7 @@ def _why(session: Session, found: Evidence, group: int, column: int, pairs: Sequ
 def _first_gpu(session: Session, group: int) -> int:
     """t0: the first start of GPU work of a rank, on its own clock (raw + base)."""
     starts = [
-        first + session.inputs[i].clock.base_ns
+        first + session.inputs[i].base_ns
         for i in session.groups[group].inputs
         if (first := session.inputs[i].trace.meta.gpu_first_ns) is not None
     ]

@@ -50,8 +50,8 @@ def _build(session: Session) -> Evidence:
         if mine.any():
             table = operations(item.trace)
             at = found.at[mine]
-            start[mine] = table.start_ns[at] + item.clock.base_ns
-            end[mine] = table.end_ns[at] + item.clock.base_ns
+            start[mine] = table.start_ns[at] + item.base_ns
+            end[mine] = table.end_ns[at] + item.base_ns
     zero = int(start.min()) if len(start) else 0
     known = nodes(session)
     usable = sorted(

@@ -132,7 +132,7 @@ def _gather(session: Session, groups: JobGroups) -> Everything:
     sizes = [len(t) for _, t in tables]
     inputs = np.repeat(np.array([i for i, _ in tables], np.int32), sizes)
     ranks = np.array([ABSENT if i.rank is None else i.rank for i in session.inputs], np.int64)
-    shift = np.array([i.clock.base_ns for i in session.inputs], np.int64)
+    shift = np.array([i.base_ns for i in session.inputs], np.int64)
     moved = shift[inputs] if len(inputs) else np.empty(0, np.int64)
     local = [groups.of_local[i][t.group] for i, t in tables]
     return Everything(

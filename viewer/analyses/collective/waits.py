@@ -141,7 +141,7 @@ def _sent(session: Session) -> SentWaits:
         for item in session.inputs:
             mine = every.input[which] == item.index
             if mine.any():
-                out[mine] = item.clock.many_to_session(raw_and_base[which[mine]] - item.clock.base_ns)
+                out[mine] = item.clock.many_to_session(raw_and_base[which[mine]] - item.base_ns)
         return out
 
     begun = on_session(every.start, pairs.send)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from viewer.app.features.base import Feature
+from viewer.app.features.clocks import ClocksFeature
 from viewer.app.features.command_palette import CommandPalette
 from viewer.app.features.find import Find
 from viewer.app.features.lane_view import LaneView
@@ -29,4 +30,5 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     Steps,
     Measuring,
     LaneView,
+    ClocksFeature,
 )

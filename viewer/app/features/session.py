@@ -93,7 +93,8 @@ class SessionFeature(Feature):
         kept, workspace = self.window.kept, self.window.workspace
         notes = tuple(n if n.slice is None else replace(n, time_ns=0, depth=0) for n in kept.notes.book)
         lanes = workspace.timeline.kept.arrangement if workspace is not None and self._file is not None else None
-        return notes, kept.marks.book.marks, kept.bookmarks.book.bookmarks, lanes
+        clocks = self.window.job.options.align, self.window.job.options.given_clocks
+        return notes, kept.marks.book.marks, kept.bookmarks.book.bookmarks, lanes, clocks
 
     @property
     def dirty(self) -> bool:
@@ -204,6 +205,7 @@ class SessionFeature(Feature):
             spell=spell,
             old=self._document.content if self._document is not None else None,
             missing=self._listed,
+            given=self.window.job.options.given_clocks,
         )
         import msgspec
 

@@ -1,0 +1,260 @@
+"""The Clocks panel: how the ranks' clocks were brought together, how sure that is, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from viewer.analyses.collective.alignment import Alignment, RankClock, align
+from viewer.analyses.collective.groups import world_size
+from viewer.base.frames import Figure, PanelFrame, Section, TableFrame
+from viewer.base.residuals import ResidualFrame
+from viewer.base.selection import GroupRef
+from viewer.base.time import format_duration
+from viewer.store.session import Input, Session
+from viewer.views.figures import TableMaker, absent, num, plural, shown, since_origin, word
+from viewer.views.provenance import rank_words
+
+METHODS: Final = {
+    "collectives": "aligned by collectives",
+    "base": "base times",
+    "none": "as written",
+    "given": "given offsets",
+}
+MOST_POINTS: Final = 400_000
+"""Points of other ranks that the plot shows behind the chosen one; beyond, evenly chosen ones."""
+_NAMED: Final = 3
+
+
+def clock_frame(session: Session, group: int | None = None) -> PanelFrame:
+    """All of the panel.
+
+    Args:
+        session: the job on its present clocks.
+        group: RankGroup id whose residuals are shown in front, None for all ranks alike.
+    """
+    found = align(session)
+    sections = [Section("", _figures(session, found), note=_cannot(session, found))]
+    plot = residuals(session, found, group)
+    if plot is not None:
+        sections.append(
+            Section(
+                "Ends of shared operations",
+                residuals=plot,
+                note="How far each end lies from the median end of its operation. One line per column of pixels joins "
+                "the least and the greatest value there; the band is the uncertainty. A click on a rank shows its own.",
+            )
+        )
+    sections.append(Section("Ranks", table=_table(session, found)))
+    return PanelFrame("Clocks", summary_line(session), sections=tuple(sections))
+
+
+def summary_line(session: Session) -> str:
+    """How the clocks came about, in a few words for the status bar."""
+    if not session.inputs:
+        return ""
+    given = sum(i.clock.given for i in session.inputs)
+    more = f", {given} given" if given and session.clock_method != "given" else ""
+    if session.clock_method != "collectives":
+        return METHODS.get(session.clock_method, session.clock_method) + more
+    found = align(session)
+    doubt = worst(found)
+    unsure = "" if doubt is None else f", ± {format_duration(doubt, 0 if doubt >= 10_000 else 1)}"
+    return f"aligned by {plural(found.operations, 'collective')}{unsure}{more}"
+
+
+def worst(found: Alignment) -> int | None:
+    """The largest uncertainty of a connected rank; None when nothing was aligned."""
+    told = [c.uncertainty_ns for c in found.clocks if c.connected and c.uncertainty_ns is not None]
+    return max(told, default=None)
+
+
+def _cannot(session: Session, found: Alignment) -> str:
+    """What the data cannot say, as sentences; "" when all ranks are aligned."""
+    if len(session.groups) < 2:
+        return "One rank is open: there is nothing to align."
+    if found.reference is None:
+        why = next((c.why for c in found.clocks if c.why), "no operation is shared")
+        return f"The traces cannot say how these clocks differ: {why}. Nothing was moved; times are base times."
+    apart = [c for c in found.clocks if not c.connected]
+    if not apart:
+        return ""
+    names = ", ".join(shown(session.groups[c.group].label, 40) for c in apart[:_NAMED])
+    more = f" and {len(apart) - _NAMED:,} more" if len(apart) > _NAMED else ""
+    return f"Not aligned, left on base times: {names}{more}. The table says why."
+
+
+def _figures(session: Session, found: Alignment) -> tuple[Figure, ...]:
+    method = METHODS.get(session.clock_method, session.clock_method)
+    figures = [
+        Figure(
+            "method",
+            method + (f", {plural(given, 'rank')} given" if (given := _given(session)) else ""),
+            "Aligned by collectives: members of an all-reduce, all-gather, reduce-scatter or equal all-to-all end at "
+            "about the same instant, so differences of their ends are differences of clocks. Base times: each file's "
+            "base time is added. As written: nothing is added. A rank's own durations never change.",
+        )
+    ]
+    if session.clock_method == "collectives" and found.reference is not None:
+        group = session.groups[found.reference]
+        t0 = (
+            ""
+            if found.t0_ns is None
+            else f"; offsets hold at its first GPU start ({since_origin(session, found.t0_ns)})"
+        )
+        figures.append(
+            Figure(
+                "reference", shown(group.label, 40), f"The lowest rank that is connected: its clock is the job's{t0}."
+            )
+        )
+        doubt = worst(found)
+        if doubt is not None:
+            figures.append(
+                Figure(
+                    "uncertainty",
+                    f"± {format_duration(doubt, 1)} at most",
+                    "The largest of the ranks'. Per rank: three times the scatter of a match or the standard error, "
+                    "whichever is more, + 3 us that no trace can tell from a clock.",
+                )
+            )
+    rate = found.match_rate
+    if rate is None:
+        figures.append(absent("match rate", "no operation has a member on another opened rank"))
+    else:
+        figures.append(
+            Figure(
+                "match rate",
+                f"{100 * rate:.1f} %",
+                "Communication kernels that are matched with those of other opened ranks ÷ those whose group or peer "
+                "says that another opened rank takes part (sends and receives included).",
+                tone="warning" if rate < 0.5 else "",
+            )
+        )
+    missing = missing_words(session)
+    if missing:
+        figures.append(
+            Figure("open", missing, "World size as the files state it. Ranks that are not open are in no figure.")
+        )
+    return tuple(figures)
+
+
+def _given(session: Session) -> int:
+    return 0 if session.clock_method == "given" else sum(i.clock.given for i in session.inputs)
+
+
+def missing_words(session: Session) -> str:
+    """``"2 of 128 ranks"`` where files of a stated world size are missing, else ""."""
+    world = world_size(session)
+    ranks = {g.rank for g in session.groups if g.rank is not None}
+    if world is None or not ranks or len(ranks) >= world:
+        return ""
+    return f"{len(ranks):,} of {world:,} ranks"
+
+
+def missing_ranks(session: Session) -> str:
+    """The ranks that are not open, as words; "" when all are or no file states the world's size."""
+    world = world_size(session)
+    ranks = {g.rank for g in session.groups if g.rank is not None}
+    if world is None or not ranks or len(ranks) >= world or world > 1 << 20:
+        return ""
+    return rank_words([r for r in range(world) if r not in ranks])
+
+
+def residuals(session: Session, found: Alignment, group: int | None) -> ResidualFrame | None:
+    """The plot of residuals; None when nothing was aligned."""
+    if found.reference is None or not len(found.residual_time):
+        return None
+    chosen = found.residual_group == group if group is not None else np.ones(len(found.residual_group), np.bool_)
+    label = "all ranks"
+    told = worst(found)
+    if group is not None and chosen.any():
+        label = shown(session.groups[group].label, 40)
+        told = found.clocks[group].uncertainty_ns
+    else:
+        chosen = np.ones(len(found.residual_group), np.bool_)
+    keep = np.flatnonzero(chosen)
+    others = np.flatnonzero(~chosen)
+    step = max(1, -(-len(others) // MOST_POINTS))
+    keep = np.concatenate((keep, others[::step]))
+    time = found.residual_time[keep]
+    return ResidualFrame(
+        time - time.min(),
+        found.residual_before[keep],
+        found.residual_after[keep],
+        chosen[keep],
+        told,
+        label,
+        f"before, on base times: {label}",
+        f"after, aligned by collectives: {label}",
+    )
+
+
+def signed(ns: int | None) -> str:
+    """A signed length: ``"+1.234 ms"``."""
+    if ns is None:
+        return "–"
+    return f"{'+' if ns > 0 else '−' if ns < 0 else ''}{format_duration(abs(ns))}"
+
+
+def _table(session: Session, found: Alignment) -> TableFrame | None:
+    table = TableMaker(
+        (
+            ("Rank", "A click chooses the rank: its residuals are shown, and its offset can be set."),
+            ("Offset", "In force now, at t0: file time + base time = session time + offset + drift × (t − t0)."),
+            ("Drift", "In force now, parts per billion: 1,000 ppb is 1 us per ms. 0 where the data support none."),
+            ("Matches", "Ends of shared operations that were used for this rank."),
+            ("Spread", "Scatter of its residuals (robust standard deviation) after the alignment."),
+            ("Uncertainty", "Three times the spread or the standard error of the offset, whichever is more, + 3 us."),
+            ("Earliest", "Least offset that causality allows: no member ends before the last one began."),
+            ("Latest", "Greatest offset that causality allows."),
+            ("State", "Whether the rank is connected with the reference by shared operations, or why not."),
+        )
+    )
+    for group in session.groups:
+        told = found.clocks[group.id]
+        item = session.inputs[group.inputs[0]]
+        known = item.clock.known
+        table.add(
+            (shown(group.label, 40), (group.rank is None, group.rank or 0, group.id)),
+            (signed(offset_of(item)) if known else "–", offset_of(item) if known else None),
+            (f"{item.clock.drift_ppb:+,} ppb" if item.clock.drift_ppb else "0", item.clock.drift_ppb),
+            num(told.matches),
+            (format_duration(told.spread_ns), told.spread_ns),
+            (format_duration(told.uncertainty_ns), told.uncertainty_ns),
+            (signed(told.low_ns), told.low_ns),
+            (signed(told.high_ns), told.high_ns),
+            word(_state(session, found, told, item)),
+            jump=GroupRef(group.id),
+        )
+    return table.frame()
+
+
+def offset_of(item: Input) -> int:
+    """The offset of a file beyond its base time; of one shown as written 0."""
+    return item.clock.offset_ns
+
+
+def _state(session: Session, found: Alignment, told: RankClock, item: Input) -> str:
+    if not item.clock.known:
+        return "moved to be seen: its file counts time from another origin"
+    if item.clock.given:
+        return "given"
+    if told.group == found.reference:
+        return "reference"
+    if told.connected:
+        steps = ", set step by step" if told.held else ""
+        return ("connected" if session.clock_method == "collectives" else "connected, not applied") + steps
+    return f"not connected: {told.why}" if told.why else "not connected"
+
+
+def report_line(told: dict[str, object], ranks: Sequence[dict[str, object]]) -> str:
+    """The report's ``clock`` in one line, from its JSON."""
+    method = METHODS.get(str(told["method"]), str(told["method"]))
+    rate = told["match_rate"]
+    text = f"clocks: {method}"
+    unsure = [r["uncertainty_ns"] for r in ranks if isinstance(r.get("uncertainty_ns"), int)]
+    if told["method"] == "collectives" and unsure:
+        text += f" of rank {told['reference']}, ± {format_duration(max(unsure), 1)}"  # type: ignore[type-var,arg-type]
+    return text if rate is None else f"{text}; {100 * float(rate):.1f} % of communication kernels matched"  # type: ignore[arg-type]
