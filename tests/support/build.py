@@ -24,7 +24,7 @@ from viewer.base.ids import ABSENT
 from viewer.store.args import ArgsText
 from viewer.store.assemble import assemble
 from viewer.store.meta import SourceStamp, TraceMeta
-from viewer.store.raw import RawCollectives, RawFlows, RawSlices, RawTrace
+from viewer.store.raw import RawCollectives, RawCounters, RawFlows, RawSlices, RawTrace
 from viewer.store.rules import RuleTable, shipped_rules
 from viewer.store.schema import FORMAT_VERSION
 from viewer.store.session import Opened, Session, build_session
@@ -109,11 +109,13 @@ def make_trace(
     rules: RuleTable | None = None,
     path: str = "trace.json",
     flows: Sequence[tuple[str, int, str, int, int, int]] = (),
+    counters: Sequence[tuple[int, str, str, str, float]] = (),
     **meta: Any,
 ) -> Trace:
     """A trace in memory. ``meta`` are fields of TraceMeta (rank=3, base_ns=...).
 
-    ``flows`` are ends of arrows: (phase, id, category, time, process, thread).
+    ``flows`` are ends of arrows: (phase, id, category, time, process, thread); ``counters`` are samples by time:
+    (time, process, counter, series, value).
     """
     rules = rules or shipped_rules()
     strings: dict[str, int] = {}
@@ -169,7 +171,15 @@ def make_trace(
         pid=np.array([f[4] for f in flows], np.int64),
         tid=np.array([f[5] for f in flows], np.int64),
     )
+    samples = RawCounters(
+        time_ns=np.array([c[0] for c in counters], np.int64),
+        pid=np.array([int(c[1]) for c in counters], np.int64),
+        name=np.array([code(c[2]) for c in counters], np.int32),
+        series=np.array([code(c[3]) for c in counters], np.int32),
+        value=np.array([c[4] for c in counters], np.float64),
+    )
     raw = RawTrace(strings=[], slices=slices, collectives=collectives, flows=ends if flows else None)
+    raw.counters = samples if counters else None
     raw.strings.extend(strings)
     gpu = [e for e in events if e.cat in ("kernel", "gpu_memcpy", "gpu_memset")]
     facts: dict[str, Any] = {

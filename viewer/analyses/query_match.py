@@ -94,16 +94,16 @@ def _any(masks: list[Bools]) -> Bools:
 def _lane_has(field: str, value: Value, item: Input, lane: Lane) -> bool:
     on_gpu = lane.kind in (LaneKind.STREAM, LaneKind.STREAM_MARKS)
     if field == "rank":
-        return _within(item.rank, value)
+        return within(item.rank, value)
     if field == "gpu":
-        return on_gpu and _within(lane.device, value)
+        return on_gpu and within(lane.device, value)
     if field == "stream":
-        return on_gpu and _within(lane.stream, value)
+        return on_gpu and within(lane.stream, value)
     if field == "thread":
         return not on_gpu and _id_or_name(value, lane.tid, lane.thread_name)
     if field == "process":
         return not on_gpu and _id_or_name(value, lane.pid, lane.process_name)
-    return isinstance(value, Text) and _occurs(value, lane_text(item, lane))
+    return isinstance(value, Text) and occurs(value, lane_text(item, lane))
 
 
 def lane_text(item: Input, lane: Lane) -> str:
@@ -112,7 +112,8 @@ def lane_text(item: Input, lane: Lane) -> str:
     return f"{item.label} {where} {lane.thread_name} {lane.process_name}"
 
 
-def _within(number: int | None, value: Value) -> bool:
+def within(number: int | None, value: Value) -> bool:
+    """Whether a number is given and inside a span."""
     if number is None or not isinstance(value, Span):
         return False
     return (value.low is None or number >= value.low) and (value.high is None or number <= value.high)
@@ -120,11 +121,12 @@ def _within(number: int | None, value: Value) -> bool:
 
 def _id_or_name(value: Value, written: str, name: str) -> bool:
     if isinstance(value, Span):
-        return written.lstrip("-").isdecimal() and len(written) < 30 and _within(int(written), value)
-    return isinstance(value, Text) and _occurs(value, f"{written} {name}")
+        return written.lstrip("-").isdecimal() and len(written) < 30 and within(int(written), value)
+    return isinstance(value, Text) and occurs(value, f"{written} {name}")
 
 
-def _occurs(value: Text, text: str) -> bool:
+def occurs(value: Text, text: str) -> bool:
+    """Whether a piece of text, or an expression, is found in a text."""
     import pyarrow as pa
 
     find = pc.match_substring_regex if value.regex else pc.match_substring

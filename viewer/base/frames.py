@@ -47,6 +47,8 @@ class LaneRow:
     parts: tuple[tuple[int, int], ...]
     section: str = ""
     """What it belongs to inside its rank ("GPU 0", "process 100"); "" for nothing."""
+    counters: tuple[tuple[int, int], ...] = ()
+    """(input index, number of the counter) of a lane of kind COUNTER, which has no parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,15 @@ class Names:
     color: NDArray[np.uint32]
     texts: list[str]
 
+    def joined(self, other: Names) -> Names:
+        """These and others of the same texts."""
+
+        def both(column: str) -> Any:
+            return np.concatenate((getattr(self, column), getattr(other, column)))
+
+        x0, x1, y, height = both("x0"), both("x1"), both("y"), both("height")
+        return Names(x0, x1, y, height, both("above"), both("text"), both("color"), other.texts)
+
     def where(self, chosen: NDArray[np.bool_]) -> Names:
         """Some of them."""
         x0, x1, y, height = self.x0[chosen], self.x1[chosen], self.y[chosen], self.height[chosen]
@@ -183,6 +194,8 @@ class Hit:
     slice: SliceRef | None = None
     gap: GapRef | None = None
     box: Box | None = None
+    time_ns: int | None = None
+    """The instant (session ns) on a counter."""
 
 
 @dataclass(frozen=True, slots=True)

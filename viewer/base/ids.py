@@ -52,3 +52,5 @@ class LaneKind(IntEnum):
     THREAD = 2
     ASYNC = 3
     OTHER = 4
+    COUNTER = 5
+    """Step lines of a counter; only shown, never in a table."""

@@ -16,6 +16,7 @@ from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
+from viewer.views.counter_lanes import counter_matches
 from viewer.views.lane_lod import LodStore, build
 from viewer.views.lane_looks import Coloring, Look, Matched, build_look, match, swatches
 
@@ -173,5 +174,10 @@ def apply_filter(
         if query.of_slices:
             look = looks.get(item.index) or Look(trace.slices.paint, lods.get(trace))
             matched[item.index] = match(item, mask, look)
-    lanes = frozenset(lane.key for g in groups for lane in g.lanes if any(part in full for part in lane.parts))
+    lanes = frozenset(
+        lane.key
+        for g in groups
+        for lane in g.lanes
+        if any(part in full for part in lane.parts) or counter_matches(query, session, lane)
+    )
     return Filtered(lanes, matched, count)

@@ -13,6 +13,7 @@ from viewer.base.selection import Selection, TimeRange
 from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration
 from viewer.store.session import Session
+from viewer.views.counter_lanes import values_at
 from viewer.views.lane_hit import time_of, x_of
 from viewer.views.lane_tree import LANE_PAD
 from viewer.views.lanes import LanePainter
@@ -136,6 +137,9 @@ def describe(
             (f"starts at {exact(gap.start_ns - origin_ns)}", where),
             None,
         )
+    if hit.time_ns is not None and hit.row.lane is not None:
+        where = f"at {exact(hit.time_ns - origin_ns)}  ·  {hit.row.group.title}"
+        return hit.row.lane.label, (*values_at(session, hit.row.lane, hit.time_ns), where), None
     if step is not None:
         return f"{hit.row.group.title}, {step.title}", step.lines(), None
     return "", (), None

@@ -87,13 +87,16 @@ class LodStore:
         out = known[strings]
         if out.min(initial=0) < 0:
             for string in np.unique(strings[out < 0]).tolist():
-                text = trace.text(string)
-                place = self._id_of.setdefault(text, len(self.texts))
-                if place == len(self.texts):
-                    self.texts.append(text)
-                known[string] = place
+                known[string] = self.text_id(trace.text(string))
             out = known[strings]
         return out
+
+    def text_id(self, text: str) -> int:
+        """The place of a text in :attr:`texts`."""
+        place = self._id_of.setdefault(text, len(self.texts))
+        if place == len(self.texts):
+            self.texts.append(text)
+        return place
 
 
 def build(trace: Trace, cancel: CancelToken | None = None) -> Built:

@@ -54,6 +54,8 @@ class Plan:
     under_of: NDArray[np.uint8]
     sources: dict[int, SourceRows]
     line_px: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+    counters: tuple[int, ...] = ()
+    """Which lines are counters."""
     _named: dict[int, dict[int, SourceRows]] = field(default_factory=dict)
 
     def named(self, min_height: int) -> dict[int, SourceRows]:
@@ -118,7 +120,9 @@ def plan(session: Session, placement: Placement, top: int, height: int, dpr: flo
     }
     first = np.array([round((line.y - top) * dpr) for line in lines], np.int64)
     tall_px = np.array([round(line.height * dpr) for line in lines], np.int64)
-    return Plan(tuple(lines), line_of, ground_of, under_of, sources, (first, tall_px, np.array(above, np.int64)))
+    counters = tuple(i for i, line in enumerate(lines) if line.lane is not None and line.lane.counters)
+    line_px = (first, tall_px, np.array(above, np.int64))
+    return Plan(tuple(lines), line_of, ground_of, under_of, sources, line_px, counters)
 
 
 def rows_at(session: Session, lane: LaneRow, depth: int) -> list[tuple[int, int]]:

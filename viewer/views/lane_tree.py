@@ -12,6 +12,7 @@ from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
 from viewer.base.ids import LaneKind, Paint
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Lane, Trace
+from viewer.views.counter_lanes import counter_lanes
 from viewer.views.lane_rare import more_row, rare_threads
 from viewer.views.text import one_line
 
@@ -30,6 +31,7 @@ _FULL_HEIGHT: Final = {
     LaneKind.THREAD: 14,
     LaneKind.ASYNC: 14,
     LaneKind.OTHER: 14,
+    LaneKind.COUNTER: 34,
 }
 _BEFORE_RARE: Final = (LaneKind.STREAM, LaneKind.STREAM_MARKS, LaneKind.THREAD)
 _SMALLEST_SUB_ROW: Final = 4
@@ -42,7 +44,7 @@ def build_tree(session: Session) -> tuple[LaneGroup, ...]:
     """The groups of a session in order, each with its lanes in order.
 
     A stream's marks (annotations, waits) come just above it, streams before threads, threads before the rest. Lanes
-    that are the same in several segments of a rank are one lane with several parts.
+    that are the same in several segments of a rank are one lane with several parts. Counters come below the streams.
     """
     repeats = Counter(g.label for g in session.groups)
     seen: Counter[str] = Counter()
@@ -173,7 +175,9 @@ def _lanes(session: Session, group: RankGroup, prefix: str) -> tuple[LaneRow, ..
     rows.sort(key=lambda pair: pair[0])
     # Lanes of one process lie together, in the order of the first of each.
     places = {row.section: i for i, (_, row) in reversed(list(enumerate(rows)))}
-    return tuple(sorted((row for _, row in rows), key=lambda row: places[row.section]))
+    found = sorted((row for _, row in rows), key=lambda row: places[row.section])
+    on_gpu = sum(row.kind in (LaneKind.STREAM, LaneKind.STREAM_MARKS) for row in found)
+    return (*found[:on_gpu], *counter_lanes(session, group, prefix), *found[on_gpu:])
 
 
 def section_of(lane: Lane) -> str:

@@ -19,6 +19,7 @@ from viewer.jit.raster import compose, mark
 from viewer.jit.stamp import hatch
 from viewer.store.session import Session
 from viewer.views import lane_hit
+from viewer.views.counter_paint import axis_names, draw_counters
 from viewer.views.lane_arrows import find_arrows
 from viewer.views.lane_lod import LodStore
 from viewer.views.lane_looks import Look, Matched
@@ -161,8 +162,11 @@ class LanePainter:
             hair = max(1, round(dpr))
             hatch(self._image, current.line_of, paint, cover, self._patterns, self._palette.patterns, 6 * hair, hair)
         args = (self.session, self._lods, self._looks, self._matched)
-        quiet = EMPTY_NAMES
-        names = find_names(*args, current, window, wide, dpr, self._palette.texts) if labels else quiet
+        names = find_names(*args, current, window, wide, dpr, self._palette.texts) if labels else EMPTY_NAMES
+        if current.counters:
+            draw_counters(self._image, self.session, current, window, dpr, self.theme)
+            if labels:
+                names = names.joined(axis_names(self.session, current, wide, dpr, self.theme, self._lods))
         return LaneFrame(self._image, dpr, window, top, names)
 
     def boxes(self, window: TimeRange, width: int, min_px: float, top: int = 0, height: int | None = None) -> list[Box]:

@@ -151,6 +151,7 @@ class _Composer:
         self.marks.draw_range(canvas, area.area, strip)
         draw_marks(canvas, kept, area.area, top + axis_height, area.chosen)
         area.draw_names(boxes, covered)
+        area.draw_axes()
         area.draw_frame()
         canvas.items.extend(marks)
         draw_remarks(canvas, remarks, area.area.bottom)

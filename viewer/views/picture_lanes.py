@@ -11,6 +11,7 @@ from viewer.base.ids import Paint
 from viewer.base.scene import Bounds, Font, SceneHatch, SceneImage, SceneLine, SceneRect
 from viewer.base.time import format_duration
 from viewer.store.session import Session
+from viewer.views.counter_lanes import value_axis
 from viewer.views.lane_names import MOST_BOXES
 from viewer.views.lane_tree import is_collapsed
 from viewer.views.lanes import EDGE_FROM_PX, LanePainter
@@ -192,6 +193,19 @@ class LaneArea:
             item = self.canvas.text(b.x + pad, b.y + b.height / 2, words, font, color, "slice")
             if any(item.bounds.overlap(c) for c in covered):
                 self.canvas.items.pop()
+
+    def draw_axes(self) -> None:
+        """The values at the upper and lower border of counters, where there is room for both."""
+        font, pad = self.canvas.font["lane"], self.canvas.px(4)
+        for row in self.visible():
+            top, bottom = self.area.y + row.y - self.chosen.top, self.area.y + row.y + row.height - self.chosen.top
+            if row.lane is None or not row.lane.counters or row.height < 2.2 * font.size:
+                continue
+            if top < self.area.y or bottom > self.area.bottom:
+                continue
+            axis, theme = value_axis(self.session, row.lane), self.canvas.theme
+            self.canvas.text(self.area.x + pad, top + 0.65 * font.size, axis.high_text, font, theme["text"], "axis")
+            self.canvas.text(self.area.x + pad, bottom - 0.65 * font.size, axis.low_text, font, theme["text"], "axis")
 
     def draw_frame(self) -> None:
         """Border of the lanes, and the line between labels and lanes."""

@@ -12,16 +12,25 @@ from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import TimeRange
 from viewer.store.session import Session
+from viewer.views.counter_lanes import has_values
 from viewer.views.lane_tree import place
 
 LEAST_ROW: Final = 8
 LEAST_DEEP_ROW: Final = 5
 HEADER: Final = 21
+LEAST_COUNTER: Final = 18
 DEEP_LANE: Final = 130
 """Plain px that a deep lane takes at most, unless its sub-rows would get too low."""
 READABLE_ROW: Final = 15
 MOST_ROW: Final = 40
-_ORDER: Final = (LaneKind.STREAM, LaneKind.THREAD, LaneKind.STREAM_MARKS, LaneKind.ASYNC, LaneKind.OTHER)
+_ORDER: Final = (
+    LaneKind.STREAM,
+    LaneKind.COUNTER,
+    LaneKind.THREAD,
+    LaneKind.STREAM_MARKS,
+    LaneKind.ASYNC,
+    LaneKind.OTHER,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,9 @@ class Chosen:
 
 
 def levels_used(session: Session, lane: LaneRow, window: TimeRange) -> int:
-    """Levels of a lane down to the deepest that has a slice in the window; 0 when none has."""
+    """Levels of a lane down to the deepest that has a slice (a value) in the window; 0 when none has."""
+    if lane.counters:
+        return int(has_values(session, lane, window))
     deepest = 0
     for part, lane_id in lane.parts:
         item = session.inputs[part]
@@ -155,6 +166,8 @@ def place_scaled(groups: Sequence[LaneGroup], row_height: int, deep: int, factor
     def height_of(lane: LaneRow) -> int:
         if lane.kind is LaneKind.STREAM:
             return row_height
+        if lane.kind is LaneKind.COUNTER:
+            return max(row_height, LEAST_COUNTER)
         return min(deep, max(LEAST_DEEP_ROW, DEEP_LANE // max(1, lane.sub_rows)))
 
     return scale_placement(place(groups, row_height=height_of), factor, HEADER)
