@@ -408,7 +408,7 @@ class MainWindow(QMainWindow):
     def show_title(self) -> None:
         """Name the job in the title, with Qt's sign where not all is saved."""
         shown = self.job if self.has_job else OpenedJob()
-        self.setWindowTitle(shown.window_title(len(self.workspace.session.groups) if self.workspace else 0))
+        self.setWindowTitle(shown.window_title(self.workspace.session if self.workspace else None))
 
     # -- life ----------------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from viewer.app.options import JobOptions
 from viewer.app.start_page import job_title
+
+if TYPE_CHECKING:
+    from viewer.store.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,15 @@ class OpenedJob:
         """The same job with further files."""
         return OpenedJob(tuple(dict.fromkeys([*self.paths, *paths])), self.options, self.session)
 
-    def window_title(self, groups: int) -> str:
+    def window_title(self, session: Session | None) -> str:
         """The window's title, with the place where Qt shows that not all is saved."""
         if not self.paths:
             return "Rankscope"
-        count = f" · {groups} ranks" if groups > 1 else ""
+        count = ""
+        if session is not None and session.inputs:
+            from viewer.views.missing import missing_words
+
+            groups = len(session.groups)
+            said = missing_words(session) or (f"{groups} ranks" if groups > 1 else "")
+            count = f" · {said}" if said else ""
         return f"{self.title.replace('[*]', '[*][*]')}[*]{count} – Rankscope"

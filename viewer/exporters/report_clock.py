@@ -44,6 +44,7 @@ def _rank(item: Input, told: RankClock, *, aligned: bool) -> Json:
         "uncertainty_ns": told.uncertainty_ns if aligned else None,
         "low_ns": told.low_ns if aligned else None,
         "high_ns": told.high_ns if aligned else None,
+        "given": item.clock.given,
         "connected": told.connected if aligned else known,
         "why": told.why or None,
     }

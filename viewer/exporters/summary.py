@@ -63,9 +63,31 @@ def _head(report: Json) -> list[str]:
     if window is not None:
         start, end = format_duration(window["start_ns"]), format_duration(window["end_ns"])
         lines.append(f"window {start} to {end} after the first GPU start")
+    lines += _clock(report["clock"], len(job["ranks"]))
     if any(not i["complete"] for i in inputs):
         lines.append("some files are cut off: their totals are floors")
     return lines
+
+
+def _clock(told: Json, ranks: int) -> list[str]:
+    """How the clocks were brought together, in one line; none for a single rank."""
+    if ranks < 2:
+        return []
+    words = {
+        "collectives": f"clocks aligned by collectives, reference rank {told['reference']}",
+        "base": "clocks: base times",
+        "none": "clocks: times as written",
+        "given": "clocks: given offsets",
+    }
+    text = words.get(told["method"], f"clocks: {told['method']}")
+    unsure = [r["uncertainty_ns"] for r in told["ranks"] if r["uncertainty_ns"] is not None]
+    if unsure:
+        text += f", ± {format_duration(max(unsure), 1)}"
+    apart = sum(not r["connected"] for r in told["ranks"])
+    if told["method"] == "collectives" and apart:
+        text += f", {_count(apart, 'file')} not aligned"
+    rate = told["match_rate"]
+    return [text if rate is None else f"{text}; {100 * rate:.1f} % of shared communication kernels matched"]
 
 
 def _label(report: Json, rank: Json) -> str:

@@ -21,6 +21,7 @@ from viewer.views.lane_hit import same_name
 from viewer.views.lane_lod import Built, LodStore, build
 from viewer.views.lane_sorting import sort_figures
 from viewer.views.lanes import LanePainter, build_tree, shrinks, warm_up
+from viewer.views.missing import with_missing
 from viewer.views.shifted import Shifts, shifted_session, shown_notes, shown_selection
 
 Commit = Callable[[str, LaneArrangement, LaneArrangement, Callable[[LaneArrangement], None]], None]
@@ -258,6 +259,8 @@ class TimelineLanes(QObject):
 
     def _place(self) -> None:
         self.placement = arrange(self.ordered, self._now, self.looks.found.lanes)
+        if self.looks.found.lanes is None:
+            self.placement = with_missing(self.session, self.placement)
         self.painter = LanePainter(self.session, self.placement, self._theme, self._lods)
         self._dress(quiet=True)
         self.placed.emit()

@@ -17,6 +17,7 @@ from viewer.views.counter_lanes import values_at
 from viewer.views.lane_hit import time_of, x_of
 from viewer.views.lane_tree import LANE_PAD
 from viewer.views.lanes import LanePainter
+from viewer.views.missing import missing_words
 from viewer.views.step_bands import StepBand
 from viewer.views.ticks import exact
 from widgets.lane_overlay import NotePin, Overlay, Tip
@@ -163,4 +164,5 @@ def extent_text(session: Session, extent: TimeRange | None) -> str:
         return ""
     ranks = len(session.groups)
     what = "rank" if all(g.rank is not None for g in session.groups) else "file"
-    return f"{ranks} {what}{'' if ranks == 1 else 's'} · {format_duration(extent.length_ns, 1)}"
+    count = missing_words(session) or f"{ranks} {what}{'' if ranks == 1 else 's'}"
+    return f"{count} · {format_duration(extent.length_ns, 1)}"

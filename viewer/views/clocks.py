@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from viewer.analyses.collective.alignment import Alignment, RankClock, align
-from viewer.analyses.collective.groups import world_size
 from viewer.base.frames import Figure, PanelFrame, Section, TableFrame
 from viewer.base.residuals import ResidualFrame
 from viewer.base.selection import GroupRef
 from viewer.base.time import format_duration
 from viewer.store.session import Input, Session
 from viewer.views.figures import TableMaker, absent, num, plural, shown, since_origin, word
-from viewer.views.provenance import rank_words
+from viewer.views.missing import missing_ranks, missing_words
 
 METHODS: Final = {
     "collectives": "aligned by collectives",
@@ -135,31 +133,17 @@ def _figures(session: Session, found: Alignment) -> tuple[Figure, ...]:
     missing = missing_words(session)
     if missing:
         figures.append(
-            Figure("open", missing, "World size as the files state it. Ranks that are not open are in no figure.")
+            Figure(
+                "open",
+                missing,
+                f"World size as the files state it. Not open: {missing_ranks(session) or 'the others'}.",
+            )
         )
     return tuple(figures)
 
 
 def _given(session: Session) -> int:
     return 0 if session.clock_method == "given" else sum(i.clock.given for i in session.inputs)
-
-
-def missing_words(session: Session) -> str:
-    """``"2 of 128 ranks"`` where files of a stated world size are missing, else ""."""
-    world = world_size(session)
-    ranks = {g.rank for g in session.groups if g.rank is not None}
-    if world is None or not ranks or len(ranks) >= world:
-        return ""
-    return f"{len(ranks):,} of {world:,} ranks"
-
-
-def missing_ranks(session: Session) -> str:
-    """The ranks that are not open, as words; "" when all are or no file states the world's size."""
-    world = world_size(session)
-    ranks = {g.rank for g in session.groups if g.rank is not None}
-    if world is None or not ranks or len(ranks) >= world or world > 1 << 20:
-        return ""
-    return rank_words([r for r in range(world) if r not in ranks])
 
 
 def residuals(session: Session, found: Alignment, group: int | None) -> ResidualFrame | None:
@@ -247,14 +231,3 @@ def _state(session: Session, found: Alignment, told: RankClock, item: Input) -> 
         steps = ", set step by step" if told.held else ""
         return ("connected" if session.clock_method == "collectives" else "connected, not applied") + steps
     return f"not connected: {told.why}" if told.why else "not connected"
-
-
-def report_line(told: dict[str, object], ranks: Sequence[dict[str, object]]) -> str:
-    """The report's ``clock`` in one line, from its JSON."""
-    method = METHODS.get(str(told["method"]), str(told["method"]))
-    rate = told["match_rate"]
-    text = f"clocks: {method}"
-    unsure = [r["uncertainty_ns"] for r in ranks if isinstance(r.get("uncertainty_ns"), int)]
-    if told["method"] == "collectives" and unsure:
-        text += f" of rank {told['reference']}, ± {format_duration(max(unsure), 1)}"  # type: ignore[type-var,arg-type]
-    return text if rate is None else f"{text}; {100 * float(rate):.1f} % of communication kernels matched"  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from tests.support.build import annotation, call, copy, kernel, make_session, make_trace
+from tests.support.ranks import RankJob
+from viewer.app.clocks import settle_clocks
 from viewer.base.findings import Finding
 from viewer.exporters.report import report
 from viewer.exporters.summary import printable, summary
@@ -100,3 +102,15 @@ def test_ranks_that_cannot_be_told_apart_are_shown_with_their_file() -> None:
 )
 def test_names_are_escaped_and_bounded(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+def test_the_clocks_of_several_ranks_are_one_line() -> None:
+    def line(session: Session) -> list[str]:
+        return [text for text in summary(report(session)).splitlines() if text.startswith("clocks")]
+
+    session = RankJob(ranks=4, world_operations=False, sends=False, without_file=(3,)).session()
+    (aligned,) = line(settle_clocks(session, "auto"))
+    assert aligned.startswith("clocks aligned by collectives, reference rank 0, ± ")
+    assert aligned.endswith(", 1 file not aligned; 100.0 % of shared communication kernels matched")
+    assert line(session)[0].startswith("clocks: base times; 100.0 %")
+    assert line(make_session(a_trace(0))) == []

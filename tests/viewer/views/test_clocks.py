@@ -15,7 +15,8 @@ from viewer.base.frames import PanelFrame, Section
 from viewer.base.selection import GroupRef, SliceRef
 from viewer.store.session import Session
 from viewer.views.clock_moves import edge_of, offset_that_aligns, partner_of, typed_offset
-from viewer.views.clocks import clock_frame, missing_ranks, missing_words, residuals, summary_line
+from viewer.views.clocks import clock_frame, residuals, summary_line
+from viewer.views.missing import missing_ranks, missing_words
 
 
 def aligned(**more: object) -> Session:

@@ -4,8 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.picture_job import PLAIN, US, job, trace_of
+from tests.support.ranks import RankJob
 from viewer import __version__
-from viewer.base.clock import Clock
+from viewer.app.clocks import settle_clocks
+from viewer.base.clock import Clock, GivenClock
 from viewer.base.selection import TimeRange
 from viewer.store.session import Opened, build_session
 from viewer.views.provenance import clock_words, provenance, rank_words
@@ -73,3 +75,23 @@ def test_the_clock_is_said_as_it_is() -> None:
 
 def test_runs_of_ranks_are_joined() -> None:
     assert rank_words([5, 0, 1, 2, 7, 8]) == "0–2, 5, 7, 8"
+
+
+def test_an_alignment_is_said_with_its_drift_and_doubt() -> None:
+    session = settle_clocks(RankJob(ranks=4, steps=20, drift_ppm={2: 30.0}).session(), "auto")
+    parts = provenance(session, [0, 1, 2, 3], window(0, 1))
+    said = next(p for p in parts if p.startswith("clock"))
+    assert said.startswith("clock: aligned by collectives, drift corrected (± ")
+    path = str(session.inputs[1].path.absolute())
+    given = settle_clocks(session, "auto", {path: GivenClock(5)})
+    assert "1 of 4 offsets given" in clock_words(given.inputs, given.clock_method)
+    by_hand = settle_clocks(session, "base", {path: GivenClock(5, 7, 0)})
+    words = clock_words(by_hand.inputs, by_hand.clock_method)
+    assert words == "clock: base times applied, 1 of 4 offsets given, with drift"
+
+
+def test_ranks_that_an_alignment_left_are_counted() -> None:
+    made = RankJob(ranks=4, world_operations=False, sends=False, without_file=(3,))
+    session = settle_clocks(made.session(), "auto")
+    said = next(p for p in provenance(session, [0, 1, 2], window(0, 1)) if p.startswith("clock"))
+    assert said.endswith(", 1 of 3 ranks not aligned, on base times")
