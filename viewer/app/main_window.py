@@ -193,7 +193,6 @@ class MainWindow(QMainWindow):
         )
         workspace.hovered.connect(self.status.show_hovered)
         workspace.visible_changed.connect(self.status.show_window)
-        workspace.busy_changed.connect(self.status.show_busy)
         workspace.selection_changed.connect(self._selected)
         workspace.failed.connect(partial(self.say, "error"))
         for feature in self.features:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.app.remap import remap_selection
 from viewer.base.selection import EMPTY, SliceRef
+from viewer.base.session_file import SavedColors
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.base.work import CancelToken
@@ -36,6 +37,7 @@ class Workspace(QObject):
         selection_changed(Selection)
         busy_changed(int): background jobs that run or wait.
         failed(str): a sentence.
+        colors_changed(SavedColors): the lanes are coloured otherwise.
     """
 
     hovered = Signal(str)
@@ -43,6 +45,7 @@ class Workspace(QObject):
     selection_changed = Signal(object)
     busy_changed = Signal(int)
     failed = Signal(str)
+    colors_changed = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -73,7 +76,8 @@ class Workspace(QObject):
             self.context.set_session(session)
 
     def clear_selection(self) -> None:
-        """Select nothing."""
+        """Select and emphasise nothing."""
+        self.timeline.lane_tools.emphasise("")
         self.context.select(EMPTY)
 
     def zoom(self, factor: float) -> None:
@@ -115,6 +119,26 @@ class Workspace(QObject):
         if safe != self._safe_paints:
             self._safe_paints = safe
             self.set_theme(self._theme)
+
+    @property
+    def colors(self) -> SavedColors:
+        """How the lanes are coloured."""
+        looks = self.timeline.lanes.looks
+        return SavedColors(str(looks.coloring), self._safe_paints, looks.patterned)
+
+    def set_colors(self, colors: SavedColors) -> None:
+        """Colour the lanes like that; what is unknown counts as by class."""
+        from viewer.views.lane_looks import Coloring
+
+        looks = self.timeline.lanes.looks
+        self.set_safe_paints(colors.safe)
+        looks.set_patterned(colors.patterns)
+        known = colors.coloring in list(Coloring)
+        coloring = Coloring(colors.coloring) if known else Coloring.CLASS
+        if looks.coloring != coloring:
+            self.timeline.lane_tools.emphasise("")
+            looks.set_coloring(coloring)
+        self.colors_changed.emit(self.colors)
 
     def shutdown(self) -> None:
         """Cancel all work and wait for it."""

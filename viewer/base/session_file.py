@@ -124,6 +124,14 @@ class SavedBookmark(msgspec.Struct, frozen=True):
     lanes: dict[str, Any] | None = None
 
 
+class SavedColors(msgspec.Struct, frozen=True):
+    """What the lanes' colours say ("class", "name", "rank", "group"), whether they are colour-blind safe, patterns."""
+
+    coloring: Annotated[str, Meta(max_length=40)] = "class"
+    safe: bool = False
+    patterns: bool = False
+
+
 class SessionFile(msgspec.Struct, frozen=True):
     """Everything in a session file.
 
@@ -131,6 +139,7 @@ class SessionFile(msgspec.Struct, frozen=True):
         title: name of the job.
         lanes: the arrangement of the lanes (order, pins, hidden, filters, collapsed, heights), as plain JSON; whoever
             arranges lanes reads it.
+        colors: how the lanes are coloured; None leaves that to whoever opens it.
         job: the job card; kept as it is by a version that does not know it.
         saved_as: in what is kept over a crash: the file it was saved as, or None.
     """
@@ -141,6 +150,7 @@ class SessionFile(msgspec.Struct, frozen=True):
     view: SavedView | None = None
     selection: SavedSelection | None = None
     lanes: dict[str, Any] | None = None
+    colors: SavedColors | None = None
     marks: Annotated[list[SavedMark], Meta(max_length=1_000)] = field(default_factory=list)
     notes: Annotated[list[SavedNote], Meta(max_length=1_000)] = field(default_factory=list)
     bookmarks: Annotated[list[SavedBookmark], Meta(max_length=9)] = field(default_factory=list)

@@ -28,7 +28,7 @@ class AttributionPanel(QWidget):
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._asked: tuple[int | None, TimeRange | None, int, Shifts] | None = None
+        self._asked: tuple[int | None, TimeRange | None, int, Shifts, frozenset[str]] | None = None
         self.view = SectionView(context.theme, self)
         self.setAccessibleName("Attribution")
         self.scope = QComboBox(self.view)
@@ -72,7 +72,7 @@ class AttributionPanel(QWidget):
             return
         chosen = self._context.window if self.scope.currentIndex() == 1 else selection.range
         shifts = self._context.shifts if self.scope.currentIndex() == 1 else {}
-        asked = (selection.group, chosen, self.scope.currentIndex(), shifts)
+        asked = (selection.group, chosen, self.scope.currentIndex(), shifts, selection.lanes)
         if asked == self._asked:
             return
         self._asked = asked
@@ -82,17 +82,26 @@ class AttributionPanel(QWidget):
             self.view.set_stale()
         self._context.work.submit(
             "attribution",
-            lambda cancel: self._compute(shifted_session(session, shifts), asked[0], chosen, cancel),
+            lambda cancel: self._compute(shifted_session(session, shifts), asked[0], chosen, cancel, asked[4]),
             self.view.set_frame,
             self._failed,
         )
 
     @staticmethod
-    def _compute(session: Session, group: int | None, chosen: TimeRange | None, cancel: CancelToken) -> PanelFrame:
+    def _compute(
+        session: Session,
+        group: int | None,
+        chosen: TimeRange | None,
+        cancel: CancelToken,
+        lanes: frozenset[str] = frozenset(),
+    ) -> PanelFrame:
         cancel.check()
         from viewer.views.attribution import attribution  # compiled loops load off the GUI thread
+        from viewer.views.lane_tree import build_tree
 
-        return attribution(session, group, chosen)
+        tree = build_tree(session) if lanes else ()
+        ranks = frozenset(g.id for g in tree if any(lane.key in lanes for lane in g.lanes))
+        return attribution(session, group, chosen, ranks)
 
     def _jump(self, target: Jump) -> None:
         if isinstance(target, GapRef) and self._asked is not None:

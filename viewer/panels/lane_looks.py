@@ -59,6 +59,7 @@ class LaneLooks(QObject):
         self.looks: dict[int, Look] = {}
         self.filter_text = ""
         self._query = Query()
+        self.emphasised = ""
         self.found = ALL
 
     @property
@@ -99,6 +100,12 @@ class LaneLooks(QObject):
             self._query = query
             self._match()
 
+    def emphasise(self, text: str) -> None:
+        """Pale all but what a query matches, beside the filter and without hiding a lane; "" for nothing."""
+        if text != self.emphasised:
+            self.emphasised = text
+            self._match()
+
     def _colour(self) -> None:
         session, coloring, lods = self._session, self.coloring, self._lods
         if coloring is Coloring.CLASS or not session.inputs:
@@ -124,7 +131,8 @@ class LaneLooks(QObject):
 
     def _match(self) -> None:
         session, query, looks, lods = self._session, self._query, self.looks, self._lods
-        if not query.terms or not session.inputs:
+        bright = parse(self.emphasised)
+        if not (query.terms or bright.terms) or not session.inputs:
             self._work.cancel("lane filter")
             if self.found is not ALL:
                 self.found = ALL
@@ -133,7 +141,7 @@ class LaneLooks(QObject):
         groups = self._groups
         self._work.submit(
             "lane filter",
-            lambda cancel: apply_filter(session, groups, query, looks, lods, cancel),
+            lambda cancel: apply_filter(session, groups, query, looks, lods, cancel, bright),
             lambda found: self._matched(session, found),
         )
 
@@ -154,8 +162,9 @@ def apply_filter(
     looks: Mapping[int, Look],
     lods: LodStore,
     cancel: CancelToken,
+    bright: Query | None = None,
 ) -> Filtered:
-    """What a query leaves of a session; for a worker thread."""
+    """What a query leaves of a session, and of that what is emphasised stays bright; for a worker thread."""
     matched: dict[int, Matched] = {}
     full: set[tuple[int, int]] = set()
     count = 0
@@ -171,9 +180,15 @@ def apply_filter(
                 a, b = int(trace.rows.begin[lane.row_begin]), int(trace.rows.end[lane.row_end - 1])
                 if before[b] > before[a]:
                     full.add((item.index, lane.id))
-        if query.of_slices:
+        emphasis = bright is not None and bool(bright.terms)
+        if query.of_slices or emphasis:
             look = looks.get(item.index) or Look(trace.slices.paint, lods.get(trace))
+            if bright is not None and emphasis:
+                mask = mask & slice_mask(bright, item, cancel)
+                mask.flags.writeable = False
             matched[item.index] = match(item, mask, look)
+    if not query.terms:
+        return Filtered(None, matched, count)
     lanes = frozenset(
         lane.key
         for g in groups

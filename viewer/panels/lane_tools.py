@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QMenu, QToolButton
 from viewer.base.frames import PlacedRow, Swatch
 from viewer.panels.lane_menu import Entry, menu_actions
 from viewer.panels.timeline_lanes import TimelineLanes
+from viewer.views.emphasis import query_of_swatch
 from viewer.views.lane_arrangement import hidden_names, with_lane_moved, with_rank_moved
 from viewer.views.lane_looks import Coloring
 
@@ -74,6 +75,7 @@ class LaneTools(QObject):
         lanes.looks.filtered.connect(self._tell_found)
         lanes.placed.connect(self._show_hidden)
         lanes.changed.connect(self._dress)
+        panel.legend.clicked.connect(self._swatch_clicked)
         headers = panel.headers
         headers.section_toggled.connect(lanes.toggle_section)
         headers.menu_requested.connect(self.open_menu)
@@ -188,6 +190,19 @@ class LaneTools(QObject):
             lanes.change("Move Lane", with_lane_moved(lanes.arrangement, group, row.lane.key, before))
 
     # legend
+
+    def emphasise(self, text: str) -> None:
+        """Pale all but what a query matches; "" for nothing."""
+        looks, legend = self._lanes.looks, self._panel.legend
+        looks.emphasise(text)
+        session = self._lanes.session
+        same = (s for s in legend.swatches if text and query_of_swatch(s, looks.coloring, session) == text)
+        legend.choose(next(same, None))
+
+    def _swatch_clicked(self, swatch: Swatch) -> None:
+        again = swatch == self._panel.legend.chosen
+        looks = self._lanes.looks
+        self.emphasise("" if again else query_of_swatch(swatch, looks.coloring, self._lanes.session))
 
     def show_legend(self) -> None:
         """Explain the colours in use."""

@@ -16,6 +16,7 @@ from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.store.session import Session
+from viewer.views.emphasis import query_of_class_name
 from viewer.views.range_table import ALL, CPU, GPU, HEADS, Bools, RangeView, Runs, Scope, matching, scope_of, totals
 from widgets.column_table import ColumnTable
 from widgets.theming import color, palette_of, set_tip
@@ -33,9 +34,11 @@ class RangePanel(QWidget):
 
     Signals:
         save_requested(list[list[str]]): write these rows, heads first, to a file of the user's choice.
+        emphasis_wanted(str): a row of a class was clicked: a query of its slices.
     """
 
     save_requested = Signal(object)
+    emphasis_wanted = Signal(str)
     _partly = Signal(object, object)
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
@@ -239,6 +242,8 @@ class RangePanel(QWidget):
 
     def _go_to_longest(self, row: int) -> None:
         if self._view is not None and self._view.session is self._context.session:
+            if self._view.table.by == "class":
+                self.emphasis_wanted.emit(query_of_class_name(str(self._view.frame.columns[0].values[row])))
             self._jump(self._view.longest(row))
 
     def _step(self, row: int, forward: bool) -> None:

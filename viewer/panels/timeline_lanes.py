@@ -186,6 +186,7 @@ class TimelineLanes(QObject):
         if not same_job:
             self._now = LaneArrangement()
             self.looks.set_filter("")
+            self.looks.emphasise("")
             self.arranged.emit()
         self.session = self._job = session
         self.shifts = {}

@@ -21,6 +21,7 @@ from viewer.panels.context import JobContext
 from viewer.panels.lane_menu import menu_actions
 from viewer.panels.lane_tools import add_entries
 from viewer.views import viewport
+from viewer.views.communicators import communicator_of, lanes_of_communicator
 from viewer.views.lane_hit import time_at, time_of
 from viewer.views.ticks import exact
 
@@ -116,6 +117,10 @@ class TimelineMenu(QObject):
         self._row_entries(menu, hit)
         return menu
 
+    def _pin_group(self, lanes_of: tuple[str, ...]) -> None:
+        now = self._lanes.arrangement
+        self._lanes.change("Pin Lanes", now.pinned_with(lanes_of))
+
     def _slice_entries(self, menu: QMenu, ref: SliceRef) -> None:
         item = self._context.session.inputs[ref.input]
         trace, time = item.trace, time_of(item, ref.index)
@@ -141,13 +146,24 @@ class TimelineMenu(QObject):
         for action in (go_on, go_back):
             action.setEnabled(False)
 
-        def look(cancel: CancelToken) -> tuple[list[int], list[int]]:
-            cancel.check()
-            return onward(trace, ref.index), origins(trace, ref.index)
+        pin = menu.addAction("Pin Lanes of the Communicator")
+        pin.setVisible(False)
+        session, groups = self._context.session, self._lanes.groups
 
-        def done(found: tuple[list[int], list[int]]) -> None:
+        def look(cancel: CancelToken) -> tuple[list[int], list[int], tuple[str, tuple[str, ...]]]:
+            cancel.check()
+            named = communicator_of(trace, ref.index)
+            lanes = lanes_of_communicator(session, groups, named) if named else ()
+            return onward(trace, ref.index), origins(trace, ref.index), (named, lanes)
+
+        def done(found: tuple[list[int], list[int], tuple[str, tuple[str, ...]]]) -> None:
             if self.shown is not menu:
                 return
+            named, lanes = found[2]
+            if lanes:
+                pin.setText(f"Pin Lanes of {named[:60]} on Every Rank".replace("&", "&&"))
+                pin.triggered.connect(lambda: self._pin_group(lanes))
+                pin.setVisible(True)
             on_gpu = bool(trace.slices.paint[ref.index] in (1, 2, 3))
             for action, rows, title in (
                 (go_on, found[0], "Go to GPU Work, Backward"),
@@ -162,7 +178,11 @@ class TimelineMenu(QObject):
 
     def _row_entries(self, menu: QMenu, hit: Hit) -> None:
         group, lane = hit.row.group, hit.row.lane
-        add_entries(menu, menu_actions(self._lanes, hit.row))
+        if lane is not None:
+            label = f"{group.title}, {lane.label}".replace("&", "&&")
+            add_entries(menu.addMenu(label[:80]), menu_actions(self._lanes, hit.row))
+        else:
+            add_entries(menu, menu_actions(self._lanes, hit.row))
         menu.addSeparator()
         menu.addAction(f"Select {group.title}".replace("&", "&&"), lambda: self._context.jump(GroupRef(group.id)))
         if lane is not None:

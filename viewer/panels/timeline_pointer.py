@@ -200,6 +200,7 @@ class TimelinePointer(QObject):
             self.dragging = None
             self.moved.emit()
         elif not dragged:
+            self._panel.lane_tools.emphasise("")
             self._context.select(EMPTY)
 
     def _keep(self) -> None:

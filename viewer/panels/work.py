@@ -38,6 +38,7 @@ class WorkRunner(QObject):
         super().__init__(parent)
         self._pool = ThreadPoolExecutor(max_workers=max(2, (os.cpu_count() or 2)), thread_name_prefix="rankscope")
         self._latest: dict[str, CancelToken] = {}
+        self._when_stopped: dict[str, Callable[[Exception], None] | None] = {}
         self._running: set[Future[Any]] = set()
         self._pending = 0
         self._finished.connect(self._deliver)
@@ -53,6 +54,7 @@ class WorkRunner(QObject):
         self.cancel(key)
         token = CancelToken()
         self._latest[key] = token
+        self._when_stopped[key] = failed
         self._pending += 1
         self.busy_changed.emit(self._pending)
         future = self._pool.submit(job, token)
@@ -73,6 +75,19 @@ class WorkRunner(QObject):
         token = self._latest.pop(key, None)
         if token is not None:
             token.cancel()
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """Keys of what runs or waits and is still wanted."""
+        return tuple(self._latest)
+
+    def stop(self, key: str) -> None:
+        """Cancel by the person's wish: whoever asked is told that it was stopped."""
+        failed = self._when_stopped.get(key)
+        if key in self._latest:
+            self.cancel(key)
+            if failed is not None:
+                failed(Cancelled("it was stopped"))
 
     @property
     def pending(self) -> int:

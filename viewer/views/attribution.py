@@ -48,17 +48,24 @@ class DeviceRow:
     figures: DeviceFigures
 
 
-def attribution(session: Session, group: int | None = None, chosen: TimeRange | None = None) -> PanelFrame:
-    """The panel of one rank group (by id) or of all, over a range of session time or the whole traces."""
-    one = next((g for g in session.groups if g.id == group), None)
-    if one is None and len(session.groups) == 1:
-        one = session.groups[0]
-    groups = (one,) if one is not None else session.groups
+def attribution(
+    session: Session, group: int | None = None, chosen: TimeRange | None = None, ranks: frozenset[int] = frozenset()
+) -> PanelFrame:
+    """The panel of one rank group (by id), of several (``ranks``) or of all, over a range or the whole traces.
+
+    Chosen lanes mean the ranks that they are of: a ledger is one of a device, of which a lane is a part.
+    """
+    of_lanes = tuple(g for g in session.groups if g.id in ranks)
+    one = next((g for g in session.groups if g.id == group), None) if not of_lanes else None
+    several = of_lanes or session.groups
+    if one is None and len(several) == 1:
+        one = several[0]
+    groups = (one,) if one is not None else several
     rows = [row for g in groups for row in _rows(session, g, chosen)]
-    title = one.label if one is not None else plural(len(session.groups), "rank")
+    title = one.label if one is not None else plural(len(groups), "rank")
     if len(rows) == 1:
         title += f" · {device_name(rows[0].item, rows[0].device)}"
-    subtitle = _scope(session, chosen)
+    subtitle = _scope(session, chosen) + (" · whole ranks of the chosen lanes" if of_lanes else "")
     if not rows:
         return PanelFrame(shown(title), subtitle, None, (Section("", note=_nothing(groups, session, chosen)),))
     sections: list[Section] = []
@@ -69,7 +76,7 @@ def attribution(session: Session, group: int | None = None, chosen: TimeRange | 
         total = _summed([r.figures for r in rows])
         sections += _identity(total, f"Sum over {plural(len(rows), 'device')}", chosen, devices=len(rows))
         sections.append(_per_device(rows, one is None))
-    if one is not None and len(session.groups) > 1:
+    if len(groups) < len(session.groups):
         sections[0] = replace(sections[0], actions=(("All ranks", GroupRef(None)),))
     sections.append(_blocks(rows))
     sections.append(_gaps(session, rows))

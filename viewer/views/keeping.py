@@ -21,6 +21,7 @@ from viewer.base.selection import GapRef, Selection, TimeRange
 from viewer.base.session_file import (
     SavedBookmark,
     SavedClock,
+    SavedColors,
     SavedGap,
     SavedMark,
     SavedNote,
@@ -79,6 +80,7 @@ def saved_session(
     old: SessionFile | None = None,
     missing: Sequence[SavedSource] = (),
     given: Mapping[str, GivenClock] | None = None,
+    colors: SavedColors | None = None,
 ) -> SessionFile:
     """The content of a session file.
 
@@ -93,6 +95,7 @@ def saved_session(
         align: how its clocks were aligned.
         spell: how a path is written.
         old: what was opened, for what the window does not hold: the job card.
+        colors: how the lanes are coloured; None keeps what ``old`` says.
         missing: sources of ``old`` that could not be opened, with absolute paths; they stay listed.
         given: clocks that a person gave, by absolute path.
     """
@@ -115,6 +118,7 @@ def saved_session(
         view=before.view if look is None else _view(look, origin),
         selection=_selection(session, groups, selection, origin),
         lanes=before.lanes if look is None else plain(look.arrangement),
+        colors=colors or before.colors,
         marks=[
             SavedMark(m.id, m.start_ns - origin, m.end_ns - origin if m.is_range else None, m.text, m.color, m.lane)
             for m in kept.marks

@@ -26,6 +26,7 @@ from viewer.views.palette import FIRST_HUE
 HUES: Final = 12
 """So many hues every theme has."""
 _MOST_SWATCHES: Final = 10
+NO_GROUP: Final = "no communicator"
 
 
 class Coloring(StrEnum):
@@ -145,5 +146,5 @@ def swatches(session: Session, coloring: Coloring, paints: tuple[Paint, ...], th
     first = sorted(times, key=lambda text: -times[text])[:_MOST_SWATCHES]
     found = tuple(Swatch(text, theme.hues[hue_of(text) - FIRST_HUE]) for text in first)
     if coloring is Coloring.GROUP:
-        found += (Swatch("no communicator", theme.paints[Paint.OTHER]),)
+        found += (Swatch(NO_GROUP, theme.paints[Paint.OTHER]),)
     return found

@@ -13,14 +13,17 @@ from pytestqt.qtbot import QtBot
 
 from tests.support.build import kernel, make_session, make_trace, op
 from tests.support.themes import theme
+from viewer.analyses.query import parse
+from viewer.analyses.query_match import slice_mask
 from viewer.base.ids import Paint
 from viewer.panels.context import JobContext
 from viewer.panels.lane_menu import menu_actions
 from viewer.panels.timeline import TimelinePanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
+from viewer.views.emphasis import query_of_swatch
 from viewer.views.lane_arrangement import Height, LaneArrangement, RankSort
-from viewer.views.lane_looks import Coloring, hue_of
+from viewer.views.lane_looks import NO_GROUP, Coloring, hue_of
 from viewer.views.palette import DIM, FIRST_HUE, palette
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -283,3 +286,39 @@ def test_nothing_runs_while_nothing_happens(desk: Desk) -> None:
     for _ in range(20):
         QApplication.processEvents()
     assert painted[0] == 0
+
+
+def test_a_click_in_the_legend_pales_all_but_its_class(desk: Desk) -> None:
+    colors, legend = palette(theme()), desk.panel.legend
+    pale = set(colors.fills[:2, Paint.COMPUTE | DIM, 255].tolist())
+    legend.repaint()
+    comm = next(s for s in legend.swatches if s.text == "communication")
+    at = next(box.center().toPoint() for box, swatch in legend._boxes if swatch == comm)
+    assert not desk.colors("rank 0/stream 7") & pale
+    desk.qtbot.mouseClick(legend, LEFT, NONE, at)
+    desk.settle()
+    assert legend.chosen == comm
+    assert desk.colors("rank 0/stream 7") & pale
+    assert not desk.colors("rank 0/stream 20") & set(colors.fills[:2, Paint.COMM | DIM, 255].tolist())
+    assert desk.labels()[:4] == ["rank 0", *RANK_0], "nothing is hidden"
+    desk.panel.lane_tools.field.setText("rank:0")
+    desk.settle()
+    assert desk.colors("rank 0/stream 7") & pale, "beside the filter"
+    desk.panel.lane_tools.field.clear()
+    desk.qtbot.keyClick(desk.panel.canvas, Qt.Key.Key_Escape)
+    desk.settle()
+    assert legend.chosen is None
+    assert not desk.colors("rank 0/stream 7") & pale
+
+
+@pytest.mark.parametrize("coloring", list(Coloring))
+def test_every_entry_of_the_legend_has_slices(desk: Desk, coloring: Coloring) -> None:
+    desk.lanes.looks.set_coloring(coloring)
+    desk.settle()
+    for swatch in desk.panel.legend.swatches:
+        query = query_of_swatch(swatch, coloring, desk.context.session)
+        if swatch.text == NO_GROUP:
+            assert query == ""
+            continue
+        counts = [int(slice_mask(parse(query), item).sum()) for item in desk.context.session.inputs]
+        assert sum(counts) > 0, query

@@ -176,3 +176,17 @@ def test_jumping_keeps_the_range(desk: Desk) -> None:
     desk.panel._go_to_longest(0)
     assert desk.context.selection.range == span
     assert isinstance(desk.context.selection.slice, SliceRef)
+
+
+def test_a_row_of_a_class_asks_for_its_slices_to_stand_out(desk: Desk) -> None:
+    desk.open(job())
+    asked: list[str] = []
+    desk.panel.emphasis_wanted.connect(asked.append)
+    desk.panel.table.row_clicked.emit(0)
+    assert asked == [], "a name is no class"
+    desk.panel.by.setCurrentIndex(desk.panel.by.findData("class"))
+    desk.settle()
+    view = desk.panel.shown
+    assert view is not None
+    desk.panel.table.row_clicked.emit(list(view.frame.columns[0].values).index("communication"))
+    assert asked == ["class:comm"]

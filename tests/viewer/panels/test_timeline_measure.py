@@ -104,7 +104,7 @@ def test_from_the_menu_it_begins_at_the_clicked_edge_and_ends_with_a_click(open_
     assert marks(desk)[0].names.startswith("end of gemm → ")
     desk.click(desk.at("stream 7", 50_000) + NEAR)
     (mark,) = marks(desk)
-    assert (mark.value, mark.names) == ("20.000 us", "end of gemm → start of gemm")
+    assert (mark.value.split("  ")[0], mark.names) == ("20.000 us", "end of gemm → start of gemm")
     assert not panel.measure.on
     assert desk.context.selection.slice is None
     desk.move(desk.at("stream 7", 70_000))

@@ -114,7 +114,9 @@ def test_the_menu_by_keyboard_is_that_of_the_selection(desk: Desk) -> None:
 def test_a_rank_and_a_gap_have_menus(desk: Desk) -> None:
     menu = menu_at(desk, desk.at("stream 7", 40_000))
     assert "Zoom to Gap" in texts(menu)
-    entry(menu, "Fold rank 0").trigger()
+    of_lane = entry(menu, "rank 0, stream 7").menu()
+    assert isinstance(of_lane, QMenu)
+    entry(of_lane, "Fold rank 0").trigger()
     assert desk.panel.collapsed == {0}
     menu.close()
     menu = menu_at(desk, QPoint(60, 8))
@@ -200,3 +202,25 @@ def test_show_at_selection_without_anything(desk: Desk) -> None:
     assert menu is not None
     menu.close()
     desk.settle()
+
+
+def test_the_lanes_of_a_communicator_are_pinned_on_every_rank(desk: Desk) -> None:
+    traces = [
+        make_trace(
+            kernel("gemm", BASE, 50_000, stream=7),
+            kernel("ncclDevKernel_AllReduce", BASE, 90_000, stream=20, collective="allreduce", about={"group": "dp"}),
+            rank=r,
+            path=f"rank{r}.json",
+        )
+        for r in range(2)
+    ]
+    desk.open(make_session(*traces))
+    menu = menu_at(desk, desk.at("stream 20", 40_000))
+    entry(menu, "Pin Lanes of dp on Every Rank").trigger()
+    desk.settle()
+    pinned = [(r.group.title, r.lane.label) for r in desk.panel.placement.rows if r.pinned and r.lane is not None]
+    assert pinned == [("rank 0", "stream 20"), ("rank 1", "stream 20")]
+    menu.close()
+    menu = menu_at(desk, desk.at("stream 7", 20_000))
+    assert not any(a.isVisible() and a.text().startswith("Pin Lanes of") for a in menu.actions())
+    menu.close()

@@ -193,3 +193,13 @@ def test_every_figure_says_how_and_the_parts_add_up(seed: int) -> None:
             for part in frame.sections:
                 if part.bar is not None:
                     assert sum(ns for _, ns, _ in part.bar.parts) == part.bar.total_ns
+
+
+def test_chosen_lanes_mean_the_ranks_that_they_are_of() -> None:
+    traces = [make_trace(kernel("gemm", 0, 10 + r), rank=r, path=f"rank{r}.json") for r in range(3)]
+    session = make_session(*traces)
+    two = attribution(session, 0, None, frozenset({0, 2}))
+    assert two.title == "2 ranks"
+    assert two.subtitle.endswith("whole ranks of the chosen lanes")
+    one = attribution(session, 0, None, frozenset({2}))
+    assert one.title.startswith("rank 2")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewer.app.features.base import Feature
 from viewer.app.settings import COLORINGS
+from viewer.base.session_file import SavedColors
 
 if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 class LaneView(Feature):
     """Binds the View menu to the lanes, remembers the choices, and makes every change of the arrangement undoable."""
+
+    _paths: frozenset[Path] = frozenset()
 
     def handlers(self) -> dict[str, Callable[[], None]]:
         """What runs for which action."""
@@ -32,6 +36,7 @@ class LaneView(Feature):
     def attach(self, workspace: Workspace) -> None:
         """Use what was chosen last time."""
         workspace.timeline.lanes.commit = self.window.undo.push
+        workspace.colors_changed.connect(self._check)
         self._apply(workspace)
 
     @staticmethod
@@ -43,19 +48,30 @@ class LaneView(Feature):
         for name, value in choices.items():
             setattr(self.window.settings, name, value)
         if self.window.workspace is not None:
+            now = self.window.workspace.colors
+            self.window.workspace.set_colors(
+                SavedColors(
+                    str(choices.get("coloring", now.coloring)),
+                    bool(choices.get("safe_paints", now.safe)),
+                    bool(choices.get("patterns", now.patterns)),
+                )
+            )
+
+    def job_shown(self, paths: list[Path]) -> None:
+        """Another job begins with the person's own colours; a session may then say others."""
+        now = frozenset(paths)
+        if self.window.workspace is not None and not (self._paths and self._paths <= now):
             self._apply(self.window.workspace)
+        self._paths = now
 
     def _apply(self, workspace: Workspace) -> None:
-        from viewer.views.lane_looks import Coloring
+        settings = self.window.settings
+        workspace.set_colors(SavedColors(settings.coloring, settings.safe_paints, settings.patterns))
 
-        settings, looks = self.window.settings, workspace.timeline.lanes.looks
-        workspace.set_safe_paints(settings.safe_paints)
-        looks.set_patterned(settings.patterns)
-        if looks.coloring != settings.coloring:
-            looks.set_coloring(Coloring(settings.coloring))
+    def _check(self, colors: SavedColors) -> None:
         for action in (
-            f"color_{settings.coloring}",
-            "patterns_on" if settings.patterns else "patterns_off",
-            "paints_safe" if settings.safe_paints else "paints_usual",
+            f"color_{colors.coloring}",
+            "patterns_on" if colors.patterns else "patterns_off",
+            "paints_safe" if colors.safe else "paints_usual",
         ):
             self.window.actions_[action].setChecked(True)

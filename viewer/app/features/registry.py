@@ -14,6 +14,7 @@ from viewer.app.features.measure import Measuring
 from viewer.app.features.navigation import Navigation
 from viewer.app.features.pack import SavePack
 from viewer.app.features.pictures import PictureActions
+from viewer.app.features.running import Running
 from viewer.app.features.selection import SelectionTable
 from viewer.app.features.session import SessionFeature
 from viewer.app.features.steps import Steps
@@ -31,4 +32,5 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     Measuring,
     LaneView,
     ClocksFeature,
+    Running,
 )

@@ -37,6 +37,7 @@ class SelectionTable(Feature):
         docks["range"].installEventFilter(self)
         docks["range"].toggleViewAction().triggered.connect(self._toggled)
         self.panel.save_requested.connect(self.save)
+        self.panel.emphasis_wanted.connect(workspace.timeline.lane_tools.emphasise)
         workspace.context.selection_changed.connect(self._selected)
 
     def show_table(self) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
     from viewer.app.session_input import SessionInput
     from viewer.app.unsaved import LeftBehind
+    from viewer.app.workspace import Workspace
     from viewer.base.session_file import SessionFile
 
 log = logging.getLogger(__name__)
@@ -86,13 +87,19 @@ class SessionFeature(Feature):
         """What runs for which action."""
         return {"save": lambda: void(self.save()), "save_as": lambda: void(self.save_as())}
 
+    def attach(self, workspace: Workspace) -> None:
+        """Colours are part of what is saved."""
+        workspace.colors_changed.connect(self._changed)
+
     # what is not saved
 
     def _state(self) -> Any:
         """What would be lost: notes (wherever clocks put them), marks, bookmarks; the lanes where there is a file."""
         kept, workspace = self.window.kept, self.window.workspace
         notes = tuple(n if n.slice is None else replace(n, time_ns=0, depth=0) for n in kept.notes.book)
-        lanes = workspace.timeline.kept.arrangement if workspace is not None and self._file is not None else None
+        lanes = None
+        if workspace is not None and self._file is not None:
+            lanes = workspace.timeline.kept.arrangement, workspace.colors
         clocks = self.window.job.options.align, self.window.job.options.given_clocks
         return notes, kept.marks.book.marks, kept.bookmarks.book.bookmarks, lanes, clocks
 
@@ -206,6 +213,7 @@ class SessionFeature(Feature):
             old=self._document.content if self._document is not None else None,
             missing=self._listed,
             given=self.window.job.options.given_clocks,
+            colors=workspace.colors,
         )
         import msgspec
 
@@ -377,6 +385,8 @@ class SessionFeature(Feature):
         look = look_from(content, arrangement_from)
         if look is not None:
             show_look(workspace.timeline, look)
+        if content.colors is not None:
+            workspace.set_colors(content.colors)
         workspace.context.select(selection_from(content, session, build_tree(session)))
         self._coming = None
         self._saved = self._state() if coming.left is None else None
@@ -387,6 +397,7 @@ class SessionFeature(Feature):
 
     def shutdown(self) -> None:
         """Keep what is not saved unless the person said that it may go."""
+        self._looked = True
         self._timer.stop()
         keep = self.dirty and not self._discarded
         if keep:
