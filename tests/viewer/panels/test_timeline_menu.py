@@ -219,7 +219,7 @@ def test_the_lanes_of_a_communicator_are_pinned_on_every_rank(desk: Desk) -> Non
     entry(menu, "Pin Lanes of dp on Every Rank").trigger()
     desk.settle()
     pinned = [(r.group.title, r.lane.label) for r in desk.panel.placement.rows if r.pinned and r.lane is not None]
-    assert pinned == [("rank 0", "stream 20"), ("rank 1", "stream 20")]
+    assert pinned == [("rank 0", "rank 0 · stream 20"), ("rank 1", "rank 1 · stream 20")]
     menu.close()
     menu = menu_at(desk, desk.at("stream 7", 20_000))
     assert not any(a.isVisible() and a.text().startswith("Pin Lanes of") for a in menu.actions())
