@@ -30,6 +30,8 @@ from viewer.store.session import Session
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
+MOST_SHOWN: Final = 100_000
+"""Members whose distance to their operation is kept for the spread and for pictures."""
 SYSTEMATIC_NS: Final = 3_000
 """Kernels of one operation end in the order in which the last data reach them: microseconds apart, always alike."""
 
@@ -134,7 +136,7 @@ def _align(session: Session) -> Alignment:
                 rank=group.rank,
                 offset_ns=round(offsets[i]),
                 drift_ppb=round(solved.slopes[i] * 1e9),
-                matches=int(mine.sum()),
+                matches=int((used & (node == i)).sum()),
                 spread_ns=round(spread_of(after[mine])),
                 error_ns=round(solved.errors[i]),
                 low_ns=None if np.isinf(low[i]) else math.ceil(low[i]),
@@ -265,6 +267,8 @@ def _centres(found: Evidence, which: I64, node: I64, offsets: F64, drifted: F64)
 def _residuals(found: Evidence, node: I64, used: NDArray[np.bool_], offsets: F64, drifted: F64) -> tuple[F64, F64, I64]:
     """How far each end lies from the median of its operation: before, after, and which members these are."""
     which = np.flatnonzero(used)
+    if len(which) > MOST_SHOWN:  # whole operations, evenly spread
+        which = which[found.op[which] % (len(which) // MOST_SHOWN + 1) == 0]
     none = np.zeros_like(drifted)
     before = found.end[which] - _centres(found, which, node, np.zeros_like(offsets), none)
     corrected = found.end[which] - offsets[node[which]] - drifted[which]

@@ -16,7 +16,7 @@ I64 = NDArray[np.int64]
 
 MANY: Final = 4
 """Members of a group whose median is a better measure than one of them."""
-MOST: Final = 1_500
+MOST: Final = 500
 """Operations of one group from which the lines are drawn."""
 FEWEST: Final = 3
 """Matches that must agree before a clock is moved."""

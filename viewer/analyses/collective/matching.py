@@ -215,7 +215,10 @@ def _by_key(every: Everything, which: I64, first: I64, second: I64) -> tuple[I64
     """
     if not len(which):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    order = np.lexsort((every.start[which], every.node[which], second, first))
+    if bool((np.diff(every.node[which]) < 0).any()):
+        order = np.lexsort((every.start[which], every.node[which]))
+        which, first, second = which[order], first[order], second[order]
+    order = np.lexsort((second, first))  # stable: what came by rank and start stays so
     which, first, second = which[order], first[order], second[order]
     node = every.node[which]
     new_key = np.concatenate(([True], (first[1:] != first[:-1]) | (second[1:] != second[:-1])))

@@ -16,6 +16,7 @@ from viewer.analyses.names import distinct, flags_where
 from viewer.analyses.steps import is_kernel
 from viewer.base.dtypes import element_bytes
 from viewer.base.ids import ABSENT, Paint
+from viewer.jit.lanes import number_keys
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -200,7 +201,8 @@ class _Table:
         keys = np.stack(columns, axis=1)
         if not len(keys):
             return np.empty(0, np.int32), []
-        distinct_keys, which = np.unique(keys, axis=0, return_inverse=True)
+        which = np.empty(len(keys), np.int32)
+        distinct_keys = keys[number_keys(np.ascontiguousarray(keys), which)]
         groups: list[LocalGroup] = []
         number = np.full(len(distinct_keys), -1, np.int32)
         for i, (name, described, ranks, size, first, stride) in enumerate(distinct_keys.tolist()):
