@@ -139,10 +139,8 @@ def _table(
             ("Wait", "Own duration − the shortest duration of a member: needs no clock."),
             ("By clock", "Last arrival − own arrival, on the job's clock."),
             ("Duration", "Of the kernel, on its own clock."),
-            ("End", "Own end − the earliest end, on the job's clock."),
         )
     )
-    ends = min(m.end for m in members)
     for i, m in enumerate(members):
         label = m.label + (" (this)" if m is mine else "") + (" last" if m is last else "")
         table.add(
@@ -151,7 +149,6 @@ def _table(
             dur(int(told.wait[span.start + i])) if waiting else word("–"),
             dur(int(told.aligned_wait[span.start + i])) if waiting else word("–"),
             dur(m.length),
-            dur(m.end - ends),
             jump=m.ref,
             paint=Paint.COMM if m is mine else None,
         )

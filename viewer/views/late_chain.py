@@ -53,24 +53,27 @@ def _figures(session: Session, link: Link, number: int) -> list[Figure]:
 def _what(session: Session, link: Link) -> str:
     name = shown(session.inputs[link.place.input].trace.name(link.row), _NAME) if link.row >= 0 else ""
     piece = format_duration(link.piece_ns)
+    beyond = _beyond(link)
+    idle = f"idle for {piece}{beyond}, until the other side of {name} came: see the next row"
     texts = {
-        Cause.KERNEL: f"kernel {name}, {piece}",
-        Cause.COPY: f"copy {name}, {piece}",
-        Cause.WAIT: f"waited in {name}, {piece}: see the next row",
-        Cause.TRANSFER: f"communication {name}, {piece}" if name else "communication",
-        Cause.HOST: f"host gap of {piece}: the device was free, {name} was launched late",
-        Cause.QUEUED: f"idle for {piece} before {name}, which had been launched" if name else f"idle for {piece}",
+        Cause.KERNEL: f"kernel of {piece}{beyond}: {name}",
+        Cause.COPY: f"copy of {piece}{beyond}: {name}",
+        Cause.WAIT: idle if link.gap is not None else f"wait of {piece}{beyond}, see the next row: {name}",
+        Cause.TRANSFER: f"communication of {piece}{beyond}: {name}" if name else "communication",
+        Cause.HOST: f"host gap of {piece}{beyond}: the device was free, the launch came late: {name}",
+        Cause.QUEUED: f"idle for {piece}{beyond} before work that had been launched: {name}",
         Cause.NOTHING: "nothing lies between: it began as soon as the previous operation ended",
     }
-    return texts[link.cause] + _beyond(link)
+    return texts[link.cause]
 
 
 def _beyond(link: Link) -> str:
-    if link.beyond_ns is None or link.cause is Cause.NOTHING:
+    """How much the part exceeds the peers'."""
+    if link.beyond_ns is None:
         return ""
     if link.beyond_ns <= 0:
-        return " · no longer than its peers"
-    return f" · {format_duration(link.beyond_ns)} more than its peers"
+        return " (no more than its peers)"
+    return f" ({format_duration(link.beyond_ns)} beyond its peers)"
 
 
 _PART = {

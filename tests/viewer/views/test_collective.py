@@ -89,7 +89,7 @@ def test_what_made_the_last_rank_late_is_named() -> None:
     row = kernel_row(session, 3, Kind.ALL_REDUCE, 5)
     (figure,) = sections(session, 3, row)["What made the last rank late"].figures
     assert figure.label == "1. rank 2"
-    assert figure.value.startswith("kernel gemm, 8.000 ms · 2.000 ms more than its peers")
+    assert figure.value.startswith("kernel of 8.000 ms (2.000 ms beyond its peers): gemm")
     assert figure.jump == SliceRef(2, rows_named(session.inputs[2].trace, "gemm")[1])
 
 

@@ -41,7 +41,7 @@ class Cause(StrEnum):
     KERNEL = "kernel"
     COPY = "copy"
     WAIT = "wait"
-    """It waited for another rank in another operation."""
+    """It waited for another rank in another operation, or was idle until that rank came to it (then ``gap`` is set)."""
     TRANSFER = "transfer"
     """Communication of its own in which it waited for nobody that is known."""
     HOST = "host"
@@ -236,11 +236,42 @@ def _idle(session: Session, place: Place, window: tuple[int, int], part: int, ex
         return Link(place, Cause.NOTHING, *window, peers, part, excess, -1, 0)
     gap = gaps[0]
     row = gap.after_row
+    if row >= 0 and 2 * _kept_waiting(session, place.input, row, gap.start_ns, gap.end_ns) > gap.length_ns:
+        return Link(place, Cause.WAIT, *window, peers, part, excess, row, gap.length_ns, (gap.start_ns, gap.end_ns))
     launch = launch_of(trace, row) if row >= 0 else None
     host = launch is not None and launch.start_ns > gap.start_ns and not launch.started_before_call
     cause = Cause.HOST if host else Cause.QUEUED
     call = launch.call_row if launch is not None else -1
     return Link(place, cause, *window, peers, part, excess, row, gap.length_ns, (gap.start_ns, gap.end_ns), call)
+
+
+def _kept_waiting(session: Session, source: int, row: int, start: int, end: int) -> int:
+    """How much of a gap before a communication kernel would have been the same had it been launched at once.
+
+    That is the part before its partner arrived, which only aligned clocks tell; 0 where they do not.
+    """
+    place = place_of(session, source, row)
+    other = None if place is None else _partner(session, place)
+    if other is None:
+        return 0
+    item = session.inputs[other.input]
+    came = session.inputs[source].clock.to_raw(item.clock.to_session(_start(session, other)))
+    return max(0, min(came, end) - start)
+
+
+def _partner(session: Session, place: Place) -> Place | None:
+    """The kernel that one waits for: of the member that arrived last beside it, or the send of a receive."""
+    member = member_of(session, place)
+    if member is not None:
+        told = waits(session)
+        op, span = operation_at(session, member)
+        if told.unsure[op] == ABSENT or not told.waits[op]:
+            return None
+        return place_at(session, max((m for m in span if m != member), key=lambda m: int(told.arrival[m])))
+    pair = pair_of(session, place)
+    if pair is None or place.kind is not Kind.RECV or sent_waits(session).unsure[pair] == ABSENT:
+        return None
+    return sides(session, pair)[0]
 
 
 def _communication(
@@ -291,6 +322,8 @@ def _waited_for(session: Session, link: Link) -> Place | None:
     place = place_of(session, link.place.input, link.row)
     if place is None:
         return None
+    if link.gap is not None:
+        return _partner(session, place)
     member = member_of(session, place)
     if member is not None:
         op, _ = operation_at(session, member)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tests.support.build import Event, call, copy, kernel, make_session, make_trace, row_named, rows_named
 from viewer.analyses.collective.chain import Cause, Link, late_chain
 from viewer.analyses.collective.lookup import member_of, operation_at, place_of
+from viewer.app.clocks import settle_clocks
 from viewer.store.session import Session
 
 MS = 1_000_000
@@ -175,3 +176,26 @@ def test_two_operations_name_the_last_member_of_each() -> None:
 
     op, span = operation_at(session, member)
     assert last_member(session, op) - span.start == 1
+
+
+def test_a_launch_that_came_late_but_would_have_waited_anyway_leads_to_the_other_rank() -> None:
+    """Rank 1's device is idle until it launches "b" at 26 ms; rank 2 comes to "b" at 25 ms only."""
+    a, b, every = (0, 1), (1, 2), (0, 1, 2)
+    meetings = [[reduce("w", every, k, 2 * k, 2 * k + 1) for k in range(5)] for _ in every]
+    ranks = [
+        [*meetings[0], reduce("a", a, 0, 12, 30)],
+        [
+            *meetings[1],
+            call("cudaLaunchKernel", round(25.9 * MS), 5_000, corr=4),
+            reduce("b", b, 0, 26, 27, corr=4),
+            reduce("a", a, 0, 28, 30),
+        ],
+        [*meetings[2], work("gemm", 10, 25), reduce("b", b, 0, 25, 27)],
+    ]
+    session = settle_clocks(job(*ranks), "auto")
+    assert session.clock_method == "collectives"
+    first, second = chain(session, 1, f"{REDUCE}_a", 0)
+    assert (first.cause, first.gap) == (Cause.WAIT, (9 * MS, 26 * MS))
+    assert (second.cause, second.place.input) == (Cause.KERNEL, 2)
+    raw = chain(settle_clocks(session, "base"), 1, f"{REDUCE}_a", 0)[0]
+    assert raw.cause is Cause.HOST  # without a common clock nothing is said of the other rank
