@@ -75,7 +75,9 @@ def _cannot(session: Session, found: Alignment) -> str:
         return "One rank is open: there is nothing to align."
     if found.reference is None:
         why = next((c.why for c in found.clocks if c.why), "no operation is shared")
-        return f"The traces cannot say how these clocks differ: {why}. Nothing was moved; times are base times."
+        based = any(i.clock.base_ns for i in session.inputs)
+        times = "times are base times" if based else "times are as written"
+        return f"The traces cannot say how these clocks differ: {why}. Nothing was moved: {times}."
     apart = [c for c in found.clocks if not c.connected]
     if not apart:
         return ""
@@ -188,12 +190,12 @@ def _table(session: Session, found: Alignment) -> TableFrame | None:
             ("Rank", "A click chooses the rank: its residuals are shown, and its offset can be set."),
             ("Offset", "In force now, at t0: file time + base time = session time + offset + drift × (t − t0)."),
             ("Drift", "In force now, parts per billion: 1,000 ppb is 1 us per ms. 0 where the data support none."),
+            ("Uncertainty", "Three times the spread or the standard error of the offset, whichever is more, + 3 us."),
+            ("State", "Whether the rank is connected with the reference by shared operations, or why not."),
             ("Matches", "Ends of shared operations that were used for this rank."),
             ("Spread", "Scatter of its residuals (robust standard deviation) after the alignment."),
-            ("Uncertainty", "Three times the spread or the standard error of the offset, whichever is more, + 3 us."),
             ("Earliest", "Least offset that causality allows: no member ends before the last one began."),
             ("Latest", "Greatest offset that causality allows."),
-            ("State", "Whether the rank is connected with the reference by shared operations, or why not."),
         )
     )
     for group in session.groups:
@@ -204,12 +206,12 @@ def _table(session: Session, found: Alignment) -> TableFrame | None:
             (shown(group.label, 40), (group.rank is None, group.rank or 0, group.id)),
             (signed(offset_of(item)) if known else "–", offset_of(item) if known else None),
             (f"{item.clock.drift_ppb:+,} ppb" if item.clock.drift_ppb else "0", item.clock.drift_ppb),
+            (format_duration(told.uncertainty_ns), told.uncertainty_ns),
+            word(_state(session, found, told, item)),
             num(told.matches),
             (format_duration(told.spread_ns), told.spread_ns),
-            (format_duration(told.uncertainty_ns), told.uncertainty_ns),
             (signed(told.low_ns), told.low_ns),
             (signed(told.high_ns), told.high_ns),
-            word(_state(session, found, told, item)),
             jump=GroupRef(group.id),
         )
     return table.frame()

@@ -144,12 +144,11 @@ def _table(
     for i, m in enumerate(members):
         label = m.label + (" (this)" if m is mine else "") + (" last" if m is last else "")
         table.add(
-            (label, i),
+            (label, (i,)),
             dur(m.start - zero),
             dur(int(told.wait[span.start + i])) if waiting else word("–"),
             dur(int(told.aligned_wait[span.start + i])) if waiting else word("–"),
             dur(m.length),
             jump=m.ref,
-            paint=Paint.COMM if m is mine else None,
         )
     return table.frame()

@@ -54,11 +54,11 @@ def _what(session: Session, link: Link) -> str:
     name = shown(session.inputs[link.place.input].trace.name(link.row), _NAME) if link.row >= 0 else ""
     piece = format_duration(link.piece_ns)
     beyond = _beyond(link)
-    idle = f"idle for {piece}{beyond}, until the other side of {name} came: see the next row"
+    idle = f"idle for {piece}{beyond}, for the rank of the next row: {name}"
     texts = {
         Cause.KERNEL: f"kernel of {piece}{beyond}: {name}",
         Cause.COPY: f"copy of {piece}{beyond}: {name}",
-        Cause.WAIT: idle if link.gap is not None else f"wait of {piece}{beyond}, see the next row: {name}",
+        Cause.WAIT: idle if link.gap is not None else f"wait of {piece}{beyond} for the rank of the next row: {name}",
         Cause.TRANSFER: f"communication of {piece}{beyond}: {name}" if name else "communication",
         Cause.HOST: f"host gap of {piece}{beyond}: the device was free, the launch came late: {name}",
         Cause.QUEUED: f"idle for {piece}{beyond} before work that had been launched: {name}",
@@ -87,6 +87,12 @@ _PART = {
 
 
 def _how(link: Link) -> str:
+    if link.cause is Cause.WAIT and link.gap is not None:
+        return _why(link) + " An earlier launch would not have helped: the other side came only then, by the clock."
+    return _why(link)
+
+
+def _why(link: Link) -> str:
     if link.cause is Cause.NOTHING:
         return "From the end of the previous operation of these members to this arrival, on the rank's own clock."
     part = f"{_PART[link.cause]} {format_duration(link.part_ns)} of {format_duration(link.span_ns)}"
