@@ -16,12 +16,14 @@ from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
     QEnterEvent,
+    QFocusEvent,
     QFont,
     QImage,
     QKeyEvent,
     QMouseEvent,
     QNativeGestureEvent,
     QPainter,
+    QPen,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidget
@@ -43,6 +45,13 @@ _TEXT_PAD: Final = 5.0
 _SMALL_ROW: Final = 16
 _TEXT: Final = 11
 _SMALL_TEXT: Final = 10
+
+
+_BY_KEY: Final = (
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+)
 
 
 class LanesCanvas(PaintedWidget):
@@ -88,6 +97,7 @@ class LanesCanvas(PaintedWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.grabGesture(Qt.GestureType.PinchGesture)
         self.setMinimumSize(120, 60)
+        self.framed = False
         self._source: Source | None = None
         self._stamp: Stamp | None = None
         self._image_of: LaneFrame | None = None
@@ -155,6 +165,22 @@ class LanesCanvas(PaintedWidget):
         self._notes = [self._dragged(n) for n in overlay.notes]
         overlay.notes = self._notes
         paint_overlay(painter, overlay, self._theme, self._font, QRectF(self.rect()), self._active_note)
+        if self.framed:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(self._theme["accent"]), 2))
+            painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """A focus that came by key is framed; who clicked knows where the focus is."""
+        self.framed = event.reason() in _BY_KEY
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """No frame without the focus."""
+        self.framed = False
+        super().focusOutEvent(event)
+        self.update()
 
     def _stamp_names(self, frame: LaneFrame, names: Names) -> None:
         """Blend names into the frame's image; some that were never seen before follow in the next paint."""

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QImage, QPainter
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFocusEvent, QFont, QImage, QPainter
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.support.themes import theme
@@ -317,3 +318,14 @@ def test_the_legend_leaves_out_what_does_not_fit(qtbot: QtBot) -> None:
         colors = {image.pixelColor(x, 11).name() for x in range(width)}
         assert theme().paints[Paint.COMPUTE] in colors
         assert (theme().paints[Paint.COMM] in colors) is shown
+
+
+def test_the_lanes_are_framed_when_a_key_brought_the_focus(qtbot: QtBot) -> None:
+    canvas = LanesCanvas(theme())
+    qtbot.addWidget(canvas)
+    for reason, framed in ((Qt.FocusReason.TabFocusReason, True), (Qt.FocusReason.MouseFocusReason, False)):
+        QApplication.sendEvent(canvas, QFocusEvent(QEvent.Type.FocusIn, reason))
+        assert canvas.framed is framed
+    QApplication.sendEvent(canvas, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.BacktabFocusReason))
+    QApplication.sendEvent(canvas, QFocusEvent(QEvent.Type.FocusOut))
+    assert not canvas.framed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 if TYPE_CHECKING:
     from viewer.base.selection import Selection
@@ -16,7 +16,7 @@ PANELS: Final = (
     ("breakdown", "Breakdown"),
     ("clocks", "Clocks"),
     ("files", "Import"),
-    ("kept", "Notes and Marks"),
+    ("kept", "Notes"),
 )
 BELOW: Final = (("range", "Selection"),)
 """Panels below the lanes: wide tables, hidden until something asks for them."""
@@ -59,7 +59,10 @@ class Docks:
         self._settle.start()
 
     def update_titles(self) -> None:
-        """A panel whose tab names it needs no title bar of its own."""
+        """A panel whose tab names it needs no title bar of its own; tabs show their whole names."""
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setUsesScrollButtons(True)
         for dock in self._docks.values():
             tabbed = not dock.isFloating() and bool(self._window.tabifiedDockWidgets(dock))
             bare = dock.titleBarWidget() is not None

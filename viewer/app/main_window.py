@@ -6,14 +6,12 @@ Importing this loads Qt alone; the engine and the panels come with ``workspace``
 from __future__ import annotations
 
 import logging
-import os
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
@@ -27,16 +25,18 @@ from viewer.app.keys_dialog import KeysDialog
 from viewer.app.logs import log_path
 from viewer.app.menus import Menus
 from viewer.app.message_bar import Message, MessageBar
-from viewer.app.messages import ending_messages
+from viewer.app.messages import apart_message, ending_messages
 from viewer.app.note_editing import Keeper
 from viewer.app.open_job import Ending, JobController, OpenerFactory
 from viewer.app.opened_job import OpenedJob
 from viewer.app.opening_state import Overview
 from viewer.app.options import JobOptions
 from viewer.app.palette import Appearance
+from viewer.app.placing import place_window
 from viewer.app.progress_view import ProgressView
+from viewer.app.recent_jobs import RecentJobs
 from viewer.app.settings import SettingsFile, pack_bytes, unpack_bytes
-from viewer.app.start_page import StartPage, job_title
+from viewer.app.start_page import StartPage
 from viewer.app.status import Status
 from viewer.app.undo import UndoStack
 from viewer.app.warm_up import WarmUp
@@ -54,7 +54,6 @@ WARM_UP_DELAY_MS: Final = 30
 PREPARING: Final = "Preparing the engine (once after an installation)…"
 COMPILING_AFTER_SECONDS: Final = 2.0
 """When nothing was read by then, loops are being compiled."""
-DEFAULT_SIZE: Final = (1500, 900)
 
 
 class MainWindow(QMainWindow):
@@ -113,16 +112,17 @@ class MainWindow(QMainWindow):
         self.features = [make(self) for make in FEATURES]
         self.actions_ = Actions(self, self._handlers(), theme)
         self.menus = Menus(self, self.actions_, self.undo.stack, self.docks, self.settings)
-        self.menus.recent_chosen.connect(self.open_recent)
-        self.menus.clear_chosen.connect(self.clear_recent)
+        self.recent = RecentJobs(self)
+        self.menus.recent_chosen.connect(self.recent.open)
+        self.menus.clear_chosen.connect(self.recent.clear)
         self.actions_[f"theme_{appearance.choice}"].setChecked(True)
         self.status = Status(self.statusBar())
         self._connect()
         self.show_title()
         self._update_actions()
-        self._place_window()
+        place_window(self, unpack_bytes(self.settings.geometry))
         self.docks.adopt(unpack_bytes(self.settings.layout))
-        self._show_recent()
+        self.recent.show()
 
     # -- building ------------------------------------------------------------------------------------------------------
 
@@ -169,8 +169,8 @@ class MainWindow(QMainWindow):
         self.start_page.open_files.connect(self.actions_["open"].trigger)
         self.start_page.open_folder.connect(self.actions_["open_folder"].trigger)
         self.start_page.open_demo.connect(self.open_demo)
-        self.start_page.open_recent.connect(self.open_recent)
-        self.start_page.clear_recent.connect(self.clear_recent)
+        self.start_page.open_recent.connect(self.recent.open)
+        self.start_page.clear_recent.connect(self.recent.clear)
         self.progress.cancel_all.connect(self.cancel_opening)
         self.progress.cancel_file.connect(self.controller.cancel_file)
         self.controller.opening.connect(self._opening)
@@ -242,16 +242,6 @@ class MainWindow(QMainWindow):
             self.open_paths(paths)
         elif paths and not any(feature.opens(list(paths)) for feature in self.features):
             self.load(base.with_more(paths))
-
-    def open_recent(self, paths: list[str]) -> None:
-        """Open a job again."""
-        found = [Path(p) for p in paths]
-        if not any(os.path.exists(p) for p in found):
-            self.settings.forget(paths)
-            self._show_recent()
-            self.say("error", f"{paths[0]}: is not there any more. It was taken off the recent jobs.")
-            return
-        self.open_paths(found)
 
     def open_demo(self) -> None:
         """Make the demo job (once) and open it."""
@@ -325,41 +315,14 @@ class MainWindow(QMainWindow):
             self.workspace.files.set_failures(ending.failures, ending.skipped)
         if ending.session is not None:
             self._snapshot(ending.session)
-            self.remember(self._next_job.named)
+            self.recent.remember(self._next_job.named)
         elif not self.has_job and self._pending is None:
             self.stack.setCurrentWidget(self.start_page)
         if len(ending.jobs) > 1:
-            self._offer_apart(ending)
+            self.messages.show_message(apart_message(ending.jobs, self.open_paths, self.new_window.emit))
         for message in ending_messages(ending):
             self.messages.show_message(message)
             log.info("%s: %s", message.severity, message.text)
-
-    def remember(self, paths: Sequence[Path]) -> None:
-        """Put a job at the head of the recent ones."""
-        ranks = len(self.workspace.session.groups) if self.workspace is not None else 0
-        self.settings.remember([str(p.absolute()) for p in paths], ranks, int(time.time()))
-        self._show_recent()
-        self._save_settings()
-
-    def clear_recent(self) -> None:
-        """Forget all recent jobs."""
-        self.settings.forget_all()
-        self._show_recent()
-        self._save_settings()
-
-    def _show_recent(self) -> None:
-        self.start_page.set_recent(self.settings.recent, self.settings.about)
-
-    def _offer_apart(self, ending: Ending) -> None:
-        jobs = [list(job) for job in ending.jobs]
-
-        def apart() -> None:
-            self.open_paths(jobs[0])
-            for job in jobs[1:]:
-                self.new_window.emit(job)
-
-        text = f"These files look like {len(jobs)} different jobs ({', '.join(job_title(j) for j in jobs[:4])})."
-        self.messages.show_message(Message("warning", text, (("Open Apart", apart),)))
 
     # -- appearance ----------------------------------------------------------------------------------------------------
 
@@ -368,7 +331,7 @@ class MainWindow(QMainWindow):
         self.settings.theme = choice
         self.actions_[f"theme_{choice}"].setChecked(True)
         self._appearance.choose(choice)
-        self._save_settings()
+        self.save_settings()
 
     def _set_theme(self, theme: Theme) -> None:
         for part in (self.messages, self.progress, self.start_page, self.drops.sheet):
@@ -379,15 +342,6 @@ class MainWindow(QMainWindow):
             feature.set_theme(theme)
         if self.workspace is not None:
             self.workspace.set_theme(theme)
-
-    def _place_window(self) -> None:
-        """As it was last time; at first as large as is useful, the whole of a small screen."""
-        if self.restoreGeometry(QByteArray(unpack_bytes(self.settings.geometry))):
-            return
-        free = self.screen().availableGeometry()
-        self.resize(min(DEFAULT_SIZE[0], free.width()), min(DEFAULT_SIZE[1], free.height()))
-        if free.width() < DEFAULT_SIZE[0] or free.height() < DEFAULT_SIZE[1]:
-            self.setWindowState(Qt.WindowState.WindowMaximized)
 
     def say(self, severity: str, text: str) -> None:
         """Show one sentence above the timeline."""
@@ -427,7 +381,7 @@ class MainWindow(QMainWindow):
         self._closing = True
         self.settings.geometry = pack_bytes(bytes(self.saveGeometry().data()))
         self.settings.layout = pack_bytes(self.docks.state())
-        self._save_settings()
+        self.save_settings()
         self.hide()
         self.warm_up.stop(0.0)
         self.controller.shutdown()
@@ -438,6 +392,6 @@ class MainWindow(QMainWindow):
         event.accept()
         self.closed.emit()
 
-    def _save_settings(self) -> None:
+    def save_settings(self) -> None:
         """Write the settings, keeping jobs that another window opened meanwhile."""
         self._file.save(self.settings)

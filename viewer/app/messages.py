@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 from viewer.app.message_bar import Message
 from viewer.app.open_job import Ending
+from viewer.app.start_page import job_title
 from viewer.base.findings import Finding
 
 MAX_NAMED: Final = 3
@@ -47,3 +50,20 @@ def _skipped(skipped: tuple[Finding, ...]) -> str:
     listed = f": {', '.join(names)}{' …' if count > len(names) else ''}" if names else ""
     are = "file is no trace" if count == 1 else "files are no traces"
     return f"{count} {are}, skipped{listed}."
+
+
+def apart_message(
+    found: Sequence[Sequence[Path]],
+    open_here: Callable[[list[Path]], None],
+    open_beside: Callable[[list[Path]], None],
+) -> Message:
+    """Files that look like several jobs: offer a window for each."""
+    jobs = [list(job) for job in found]
+
+    def apart() -> None:
+        open_here(jobs[0])
+        for job in jobs[1:]:
+            open_beside(job)
+
+    text = f"These files look like {len(jobs)} different jobs ({', '.join(job_title(j) for j in jobs[:4])})."
+    return Message("warning", text, (("Open Apart", apart),))

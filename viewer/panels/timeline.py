@@ -15,6 +15,7 @@ from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.panels.find_panel import FindPanel
 from viewer.panels.lane_tools import LaneTools
+from viewer.panels.timeline_axis import TimelineAxis
 from viewer.panels.timeline_kept import TimelineKept
 from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_measure import TimelineMeasure
@@ -22,20 +23,18 @@ from viewer.panels.timeline_menu import TimelineMenu
 from viewer.panels.timeline_navigation import NOTCH_ZOOM, TimelineNavigation
 from viewer.panels.timeline_overlay import View, build_overlay, extent_text, selected_range, tip_of
 from viewer.panels.timeline_pointer import TimelinePointer
+from viewer.panels.timeline_reveal import TimelineReveal
 from viewer.panels.timeline_steps import TimelineSteps
 from viewer.panels.timeline_walk import TimelineWalk
 from viewer.panels.timeline_zero import TimelineZero
 from viewer.store.session import Session
 from viewer.views import viewport
-from viewer.views.lane_hit import time_at, time_of
 from viewer.views.lane_lod import LodStore
 from viewer.views.lanes import stamp_names
-from viewer.views.ticks import Axis, exact, ticks
 from widgets.lane_headers import LaneHeaders
 from widgets.lane_overlay import Overlay
 from widgets.lanes_canvas import LanesCanvas
 from widgets.legend import Legend
-from widgets.minimap import HEIGHT as MINIMAP_HEIGHT
 from widgets.minimap import Minimap
 from widgets.ruler import Ruler
 
@@ -68,7 +67,6 @@ class TimelinePanel(QWidget):
         self.origin_ns = 0
         self._following = True
         self._frame: tuple[tuple[Any, ...], LaneFrame] | None = None
-        self._overview_key: tuple[Any, ...] | None = None
         self.kept = TimelineKept(self, context, self._lanes)
         self._build(context.theme)
         self.decorators: list[Callable[[View, Overlay], None]] = []
@@ -79,6 +77,8 @@ class TimelinePanel(QWidget):
         self.navigation = TimelineNavigation(self, context)
         self.zero = TimelineZero(self, context)
         self.zero.changed.connect(self.refresh)
+        self.axis = TimelineAxis(self, context, self._lanes)
+        self.reveals = TimelineReveal(self, context, self._lanes)
         self.walk = TimelineWalk(self, context, self._lanes)
         self.finder = FindPanel(self, context, self._lanes)
         self.bars.addWidget(self.finder.bar)
@@ -134,7 +134,7 @@ class TimelinePanel(QWidget):
         self._lanes.placed.connect(self._placed)
         self._lanes.changed.connect(self.refresh)
         self._lanes.marked.connect(self._marked)
-        context.reveal_requested.connect(self.reveal)
+        context.reveal_requested.connect(self.reveals.reveal)
         canvas.set_source(self._source, stamp_names)
         canvas.zoomed.connect(lambda steps, x: self.zoom(NOTCH_ZOOM**steps, x))
         canvas.panned.connect(self.pan)
@@ -228,35 +228,7 @@ class TimelinePanel(QWidget):
 
     def reveal(self, target: SliceRef | GapRef | TimeRange | GroupRef) -> None:
         """Bring into view: unfold the group, scroll to the lane, pan or zoom as little as needed."""
-        window = self.window()
-        if window is None or self.extent is None:
-            return
-        if isinstance(target, GroupRef):
-            self._show_group(target.group)
-            return
-        if isinstance(target, TimeRange):
-            chosen = self._lanes.shown(Selection(range=target, group=self._context.selection.group)).range
-            self.set_window(viewport.focused(chosen or target, self.extent))
-            return
-        item = self._lanes.session.inputs[target.input]
-        if isinstance(target, SliceRef):
-            time, lane = time_of(item, target.index), item.trace.lane_of(target.index).id
-            depth = int(item.trace.rows.depth[item.trace.row_of(target.index)])
-        else:
-            shown = self._lanes.shown(Selection(gap=target)).gap or target
-            time, lane, depth = shown.range, target.lane, 0
-        self._lanes.unfold(self._lanes.lane_key(target.input, lane))
-        self.set_window(viewport.revealed(time, window, self.extent))
-        for row in self._lanes.placement.rows:
-            if row.lane is not None and (target.input, lane) in row.lane.parts:
-                self._scroll_to(row.y + depth * row.row_height, row.row_height + 8)
-
-    def _show_group(self, group: int | None) -> None:
-        """Scroll to a group's header unless the header and some of its lanes are in sight."""
-        rows = self._lanes.placement.rows
-        head = next((r for r in rows if r.lane is None and r.group.id == group), None)
-        if head is not None and not 0 <= head.y - self.scroll_top <= self.canvas.height() // 2:
-            self.scrollbar.setValue(head.y)
+        self.reveals.reveal(target)
 
     def focus_selection(self) -> None:
         """Zoom to what is selected; when it is in focus already, or nothing is selected, show everything."""
@@ -327,19 +299,19 @@ class TimelinePanel(QWidget):
     def _marked(self) -> None:
         """Other things are marked upon the lanes: the frame is old, the overview is not."""
         self._frame = None
-        self._update_axis()
+        self.axis.update()
         self.canvas.update()
 
     def refresh(self) -> None:
         """Something other than the window changed: draw anew."""
         self._frame = None
-        self._overview_key = None
+        self.axis.forget()
         self._pointer.update_hit()
         self.lane_tools.show_legend()
         self.canvas.update()
         self.headers.update()
-        self._update_axis()
-        self._update_minimap()
+        self.axis.update()
+        self.axis.update_minimap()
 
     # window and scrolling
 
@@ -348,45 +320,9 @@ class TimelinePanel(QWidget):
         self._following = False
         self._context.set_window(window)
         self._pointer.update_hit()
-        self._update_axis()
-        self._update_minimap()
+        self.axis.update()
+        self.axis.update_minimap()
         self.canvas.update()
-
-    def _axis(self) -> Axis | None:
-        window = self.window()
-        return None if window is None else ticks(window, self.zero.at_ns, self.canvas.width())
-
-    def _update_axis(self) -> None:
-        axis, window = self._axis(), self.window()
-        if axis is None or window is None:
-            self.ruler.set_ticks((), None)
-            self.base_label.clear()
-            return
-        view = View(self._lanes.painter, window, self.canvas.width(), 0, 0)
-        chosen = self._pointer.dragging or self._context.selection.range
-        span = (view.x(chosen.start_ns), view.x(chosen.end_ns)) if chosen is not None else None
-        self.ruler.set_ticks(axis.ticks, span)
-        since = f"since {self.zero.label}" if self.zero.label else ""
-        self.base_label.setText("  ".join(t for t in (since, f"{axis.base} +" if axis.base else "") if t))
-        if self._pointer.cursor is not None:
-            at = time_at(window, self.canvas.width(), self._pointer.cursor.x())
-            self.ruler.set_cursor((self._pointer.cursor.x(), exact(at - self.zero.at_ns)))
-        else:
-            self.ruler.set_cursor(None)
-
-    def _update_minimap(self) -> None:
-        window = self.window()
-        if window is None or self.extent is None:
-            self.minimap.set_image(None, 1.0)
-            return
-        whole = viewport.fitted(self.extent)
-        length = whole.length_ns
-        self.minimap.set_window((window.start_ns - whole.start_ns) / length, (window.end_ns - whole.start_ns) / length)
-        key = (self.minimap.width(), self.devicePixelRatioF(), whole)
-        if self._lanes.ready and key != self._overview_key and self.minimap.width() > 0:
-            self._overview_key = key
-            height = MINIMAP_HEIGHT - 8
-            self.minimap.set_image(self._lanes.painter.overview(whole, key[0], height, key[1]), key[1])
 
     def _update_scroll(self) -> None:
         self.scrollbar.setPageStep(max(self.canvas.height(), 1))
@@ -395,18 +331,12 @@ class TimelinePanel(QWidget):
         self.scrollbar.setVisible(self.scrollbar.maximum() > 0)
 
     def _pointed(self) -> None:
-        self._update_axis()
+        self.axis.update()
         self.canvas.update()
 
     def scroll_by(self, px: float) -> None:
         """Scroll the lanes up by so many px."""
         self.scrollbar.setValue(self.scrollbar.value() + round(px))
-
-    def _scroll_to(self, y: int, height: int) -> None:
-        """Scroll so that this part of the content is in sight, in the middle when it was not."""
-        top, room = self.scrollbar.value(), self.canvas.height()
-        if y < top + 28 or y + height > top + room:
-            self.scrollbar.setValue(y + height // 2 - room // 2)
 
     def _scrolled(self, value: int) -> None:
         self.headers.set_top(value)
@@ -424,8 +354,8 @@ class TimelinePanel(QWidget):
         self._update_scroll()
         self._pointer.follow()
         self.kept.update_strip()
-        self._update_axis()
-        self._update_minimap()
+        self.axis.update()
+        self.axis.update_minimap()
 
     # painting
 
@@ -436,8 +366,8 @@ class TimelinePanel(QWidget):
         top = self.scrollbar.value()
         key = (window, width, top, height, dpr)
         if self._frame is None or self._frame[0] != key:
-            axis = ticks(window, self.zero.at_ns, width)
-            grid = [t.x for t in axis.ticks if t.major]
+            axis = self.axis.ticks()
+            grid = [t.x for t in axis.ticks if t.major] if axis is not None else []
             self._frame = (key, self._lanes.painter.frame(window, width, top, height, dpr, grid=grid))
         selection = self._lanes.shown(self._context.selection)
         if self._pointer.dragging is not None:

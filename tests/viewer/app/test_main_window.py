@@ -194,7 +194,7 @@ def test_recent_jobs(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
 def test_a_recent_job_that_is_gone_is_forgotten(windows: Windows, tmp_path: Path) -> None:
     window = windows()
     window.settings.remember([str(tmp_path / "gone")])
-    window.open_recent([str(tmp_path / "gone")])
+    window.recent.open([str(tmp_path / "gone")])
     assert window.settings.recent == []
     assert "is not there any more" in texts(window)[0]
 

@@ -337,7 +337,7 @@ def test_work_of_a_window_that_was_closed_without_a_question_is_offered(
     opened(qtbot, again, 2)
     assert seen(again) == before
     assert again.isWindowModified()
-    qtbot.waitUntil(lambda: not feature(again)._offers, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not feature(again).offers.open, timeout=PATIENCE)
     assert len([n for n in os.listdir(unsaved_folder()) if n.endswith(".rankscope")]) == 1, "its own, not the old one"
 
 

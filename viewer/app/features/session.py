@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,12 +13,11 @@ from PySide6.QtCore import Qt, QTimer
 
 from viewer.app import dialogs
 from viewer.app.features.base import Feature
-from viewer.app.message_bar import Message
+from viewer.app.left_behind import Offers
 from viewer.app.opened_job import OpenedJob
 from viewer.app.session_opening import SessionOpener
 from viewer.base.errors import RankscopeError
 from viewer.base.session_file import SUFFIX, SavedSource
-from viewer.base.work import CancelToken
 from viewer.panels.work import WorkRunner
 from viewer.store.session_file import Document, encode_session, is_session_file, spelled, write_session
 from viewer.views.marks import BookmarkBook, MarkBook
@@ -70,15 +67,14 @@ class SessionFeature(Feature):
         self._unsaved: Any = None
         self._number = 0
         self._discarded = False
-        self._offers: list[LeftBehind] = []
+        self.offers = Offers(window, self.work, self._restore)
         self._restored: LeftBehind | None = None
-        self._looked = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(AUTOSAVE_MS)
         self._timer.timeout.connect(self.autosave)
         # After the first frame, and before the engine is there, which may take long after an installation.
-        QTimer.singleShot(LOOK_BEHIND_MS, self, self.look_behind)
+        QTimer.singleShot(LOOK_BEHIND_MS, self, self.offers.look)
         window.kept.changed.connect(self._changed)
         window.undo.changed.connect(self._changed)
         window.controller.ended.connect(self._ended, Qt.ConnectionType.QueuedConnection)
@@ -185,7 +181,7 @@ class SessionFeature(Feature):
         self._file, self._stamp = path, _stamp_of(path)
         self._saved, self._discarded = self._state(), False
         self.window.job = replace(self.window.job, session=path)
-        self.window.remember([path])
+        self.window.recent.remember([path])
         self.window.show_title()
         self.window.setWindowModified(False)
         self.autosave()
@@ -242,7 +238,7 @@ class SessionFeature(Feature):
     def _autosaved(self, done: bool) -> None:
         if done and self._restored is not None:
             restored, self._restored = self._restored, None
-            self._drop(restored)
+            self.offers.drop(restored)
         if not done:
             self.window.status.tell("Unsaved changes cannot be kept over a crash; the log says why")
 
@@ -253,45 +249,13 @@ class SessionFeature(Feature):
             self._unsaved = UnsavedFile()
         return self._unsaved
 
-    def look_behind(self) -> None:
-        """Offer what a window left behind that did not end by itself; once per window."""
-        if self._looked:
-            return
-        self._looked = True
-
-        def look(_: CancelToken) -> list[LeftBehind]:
-            from viewer.app.unsaved import left_behind
-
-            return left_behind()
-
-        self.work.submit("left behind", look, self._offer, lambda e: log.error("looking behind failed", exc_info=e))
-
-    def _offer(self, found: list[LeftBehind]) -> None:
-        self._offers += found
-        for left in found:
-            self._offer_one(left)
-
-    def _offer_one(self, left: LeftBehind) -> None:
-        content = left.document.content
-        counts = ((len(content.notes), "note"), (len(content.marks), "mark"), (len(content.bookmarks), "bookmark"))
-        said = ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n) or "changes"
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(left.when))
-        title = "".join(c for c in content.title if c.isprintable())[:80] or "a job"
-        text = f"Rankscope was closed unexpectedly. Restore {said} of {title}, changed {when}?"
-        buttons = (("Restore", partial(self._restore, left)), ("Discard", partial(self._drop, left)))
-        self.window.messages.show_message(Message("warning", text, buttons, stays=True))
-
     def _restore(self, left: LeftBehind) -> None:
+        """Open what was left behind; offered again where the job at hand may not go."""
         if not self.window.may_leave():
-            self._offer_one(left)
+            self.offers.offer(left)
             return
         said = left.document.content.saved_as
         self.opener.look_at(left.path, Path(said) if said else None, left)
-
-    def _drop(self, left: LeftBehind) -> None:
-        if left in self._offers:
-            self._offers.remove(left)
-            left.drop()
 
     # opening
 
@@ -397,7 +361,7 @@ class SessionFeature(Feature):
 
     def shutdown(self) -> None:
         """Keep what is not saved unless the person said that it may go."""
-        self._looked = True
+        self.offers.looked = True
         self._timer.stop()
         keep = self.dirty and not self._discarded
         if keep:
@@ -408,8 +372,7 @@ class SessionFeature(Feature):
         self.work.shutdown()
         if self._unsaved is not None:
             self._unsaved.close(keep=keep)
-        for left in self._offers:
-            left.let_go()
+        self.offers.let_go()
 
 
 def void(_: object = None) -> None:
