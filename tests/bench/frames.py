@@ -252,11 +252,46 @@ def range_table(desk: Desk) -> Iterator[Figure]:
     yield only("the longest that the window was busy meanwhile", lag * 1000, "ms")
 
 
+def find(desk: Desk) -> Iterator[Figure]:
+    """A regular expression over all slices: until the first hit is selected, and until all are counted and marked."""
+    panel, finder = desk.panel, desk.panel.finder
+    slices = sum(len(i.trace) for i in desk.context.session.inputs)
+    panel.set_collapsed(frozenset())
+    panel.fit()
+    desk.settle()
+    first, every, clock = [], [], []
+    for n in range(5):
+        desk.settle()
+        begin, used, one = time.perf_counter(), time.process_time(), None
+        finder.open(f"gemm_{n}[0-9]*_128x[0-9]+_tn", regex=True)
+        finder.search()
+        finder.step(1)
+        while desk.work.pending or finder.found is None:
+            QApplication.processEvents()
+            if one is None and desk.context.selection.slice is not None:
+                one = (time.process_time() - used) * 1000
+            time.sleep(0.0005)
+        QApplication.processEvents()
+        every.append((time.process_time() - used) * 1000)
+        clock.append((time.perf_counter() - begin) * 1000)
+        first.append(one if one is not None else every[-1])
+        assert finder.found is not None
+        assert finder.found.hits.count
+        finder.close()
+        desk.context.select(EMPTY)
+        desk.settle()
+    yield at_most(
+        f"search of a regex over {slices / 1e6:.1f}M slices, first hit (all threads)", _median(first), "ms", 100
+    )
+    yield at_most("search of a regex, all hits counted and marked (all threads)", _median(every), "ms", 1000)
+    yield only("the same on the clock", _median(clock), "ms")
+
+
 def _median(values: list[float]) -> float:
     return float(np.median(values))
 
 
-ON_THE_DESK: Final[tuple[Callable[[Desk], Iterator[Figure]], ...]] = (click_to_breakdown, range_table)
+ON_THE_DESK: Final[tuple[Callable[[Desk], Iterator[Figure]], ...]] = (click_to_breakdown, range_table, find)
 """Measured on the job of 10M slices after the frames: add a function of the Desk here."""
 
 APART: Final[tuple[str, ...]] = ("tests.bench.start",)

@@ -202,9 +202,8 @@ class TimelineKept(QObject):
     def _on_every_rank(self, view: View) -> list[tuple[float, float, int]]:
         """(upper border, lower border, ns later) of every rank in sight: shifted ranks reach an instant apart."""
         out: dict[int, tuple[float, float]] = {}
-        for row in view.painter.placement.rows:
-            place = view.in_sight(row)
-            if place is not None and not row.pinned:
+        for row, place in view.rows():
+            if not row.pinned:
                 y0, y1 = out.get(row.group.id, (float(view.height), 0.0))
                 out[row.group.id] = min(y0, place[0]), max(y1, place[0] + place[1])
         return [(y0, y1, self._lanes.shifts.get(group, 0)) for group, (y0, y1) in out.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -31,6 +32,7 @@ class View:
 
     def __init__(self, painter: LanePainter, window: TimeRange, width: int, top: int, height: int) -> None:
         self.painter, self.window, self.width, self.top, self.height = painter, window, width, top, height
+        self._rows: list[tuple[PlacedRow, tuple[int, int]]] | None = None
 
     def x(self, time_ns: int) -> float:
         """Logical px of an instant, cut far outside."""
@@ -54,6 +56,21 @@ class View:
         top, bottom = max(y, least), min(y + row.height, self.height)
         return (top, bottom - top) if bottom > top else None
 
+    def rows(self) -> list[tuple[PlacedRow, tuple[int, int]]]:
+        """The rows in sight, each with where it shows (see :meth:`in_sight`), found without a look at the others."""
+        if self._rows is None:
+            placement = self.painter.placement
+            rows, behind = placement.rows, placement.pinned_height
+            pinned = bisect_left(rows, behind, key=_row_y)
+            first = max(bisect_right(rows, self.top + behind, key=_row_y) - 1, pinned)
+            near = (*rows[:pinned], *rows[first : bisect_left(rows, self.top + self.height, key=_row_y)])
+            self._rows = [(row, place) for row in near if (place := self.in_sight(row)) is not None]
+        return self._rows
+
+
+def _row_y(row: PlacedRow) -> int:
+    return row.y
+
 
 def selected_range(session: Session, selection: Selection) -> TimeRange | None:
     """The time of what is selected: the slice, else the gap, else the range."""
@@ -71,8 +88,7 @@ def build_overlay(view: View, selection: Selection, arrows: Sequence[Arrow], not
         if selection.lanes or selection.group is not None:
             out.range_rows = [
                 place
-                for row in painter.placement.rows
-                if (place := view.in_sight(row)) is not None
+                for row, place in view.rows()
                 if (row.lane is not None and row.lane.key in selection.lanes)
                 or (not selection.lanes and row.group.id == selection.group)
             ]

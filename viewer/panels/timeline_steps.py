@@ -84,17 +84,16 @@ class TimelineSteps(QObject):
 
     def decorate(self, view: View, overlay: Overlay) -> None:
         """Add the bands in sight: a strip with its name in the rank's header, shade over its lanes."""
-        chosen = self.selected
+        if not any(self.bands.values()):
+            return
+        chosen, collapsed = self.selected, self._lanes.collapsed
         shown: dict[int, list[StepBand]] = {}
-        for row in view.painter.placement.rows:
-            place = view.in_sight(row)
-            if place is None:
-                continue
+        for row, place in view.rows():
             group = row.group.id
             if group not in shown:
                 shown[group] = self._in_sight(view, group)
             header = row.lane is None and not row.section
-            folded = header and group in self._lanes.collapsed
+            folded = header and group in collapsed
             for band in shown[group]:
                 span = band.span if row.lane is None or row.lane.kind is LaneKind.STREAM else band.mark
                 span = TimeRange(span.start_ns + self.shift(group), span.end_ns + self.shift(group))

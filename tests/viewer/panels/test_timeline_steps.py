@@ -13,6 +13,7 @@ from tests.viewer.views.test_step_bands import job
 from viewer.base.kept import Mark
 from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
 from viewer.panels.timeline_overlay import View, build_overlay
+from viewer.views.lane_arrangement import LaneArrangement
 from widgets.lane_overlay import Overlay
 
 
@@ -52,6 +53,17 @@ def test_every_rank_shows_its_steps_by_name(steps_desk: Desk) -> None:
     row = next(r for r in steps_desk.panel.placement.rows if r.lane is not None and r.lane.label == "stream 7")
     lanes = [b for b in overlay(steps_desk).bands if b.y == row.y - steps_desk.panel.scroll_top]
     assert [(b.x0, b.x1) for b in lanes] == [(b.x0, b.x1) for b in heads[:4]]
+
+
+def test_rows_in_sight_are_those_of_all_rows_that_show(steps_desk: Desk) -> None:
+    lanes = steps_desk.panel.lanes
+    keys = [r.lane.key for r in lanes.placement.rows if r.lane is not None]
+    for pinned in ((), (keys[-1], keys[0])):
+        lanes.set_arrangement(LaneArrangement(pinned=pinned))
+        for top in range(0, lanes.placement.height, 7):
+            view = View(lanes.painter, steps_desk.window, 300, top, 60)
+            every = [(r, p) for r in lanes.placement.rows if (p := view.in_sight(r)) is not None]
+            assert view.rows() == every
 
 
 def test_steps_too_narrow_to_tell_apart_are_not_drawn(steps_desk: Desk) -> None:
