@@ -98,9 +98,9 @@ class WorkRunner(QObject):
     def _deliver(self, packed: tuple[str, CancelToken, Future[Any], Callable[[Any], None], Any]) -> None:
         key, token, future, done, failed = packed
         self._pending -= 1
-        self.busy_changed.emit(self._pending)
         if self._latest.get(key) is token:
             del self._latest[key]
+        self.busy_changed.emit(self._pending)
         if token.cancelled or future.cancelled():
             return
         error = future.exception()

@@ -44,6 +44,14 @@ def test_long_work_is_named_and_stopped_from_the_status_bar(qtbot: QtBot, window
     qtbot.waitUntil(status.stop.isVisible)
     assert status.busy.text() == "Find…"
     assert status.stop.accessibleName()
+    freed.set()
+    qtbot.waitUntil(lambda: workspace.work.pending == 0)
+    assert status.busy.text() == "", "what is over is not told any more"
+    assert not status.stop.isVisible()
+    told.clear()
+    freed.clear()
+    workspace.work.submit("find", long, lambda _: told.append(AssertionError()), told.append)
+    qtbot.waitUntil(status.stop.isVisible)
     qtbot.mouseClick(status.stop, Qt.MouseButton.LeftButton)
     assert [type(e) for e in told] == [Cancelled]
     qtbot.waitUntil(lambda: workspace.work.pending == 0)
