@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.bench.fuzz_check import SECONDS
+from tests.bench.fuzz_check import SECONDS, make
 from tests.bench.fuzz_inputs import Inputs
 
 _POLL: Final = 0.25
@@ -107,16 +107,17 @@ class Fuzzing:
                         self.totals[2] += 1
                         if child.number >= 0 and child.number + self.jobs < self.count:
                             running.append(self._start(folder, child.number + self.jobs))
-        self._keep()
+            self._keep(folder)
 
-    def _keep(self) -> None:
+    def _keep(self, folder: Path) -> None:
         """Write the failing inputs, made shorter."""
-        inputs = Inputs(self.seed, self.shared)
+        inputs, scratch = Inputs(self.seed, self.shared), folder / "made"
+        scratch.mkdir()
         for fault, number in self.faults.items():
             self.save.mkdir(parents=True, exist_ok=True)
             shown = "".join(c if c.isalnum() else "-" for c in fault)[:80]
             path = self.save / f"{self.seed}-{number}-{shown}.bin"
-            path.write_bytes(inputs.make(number) if number >= 0 else b"")
+            path.write_bytes(make(inputs, number, scratch) if number >= 0 else b"")
             command = [sys.executable, "-m", "tests.bench.fuzz_check", "minimise", str(path), str(number), fault]
             subprocess.run(command, check=False, timeout=600, stderr=subprocess.DEVNULL)
 

@@ -18,17 +18,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from tests.bench import fuzz_jobs
 from tests.bench.fuzz_inputs import Inputs
 from viewer.base.errors import InputError
 from viewer.exporters.report import encode_report, report
+from viewer.importers import text_parts
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.event_scan import EventScan
 from viewer.importers.registry import importer_of
+from viewer.importers.source import as_source
 from viewer.importers.window import TextWindow
 from viewer.jit.scan_load import PAD
 from viewer.store.args import ArgsText, ArgsWriter
 from viewer.store.assemble import assemble
-from viewer.store.cache import stamp_of
 from viewer.store.rules import shipped_rules
 from viewer.store.session import Opened, build_session
 from viewer.store.trace import Trace
@@ -39,8 +41,14 @@ GROWTH: Final = 200 << 20
 """Resident memory that thousands of small inputs may add up to."""
 SECONDS: Final = 5
 """CPU time of one input."""
-DEEP_EVERY: Final = 16
+TABLES_EVERY: Final = 3
+"""Every so many inputs the tables are made, too."""
+DEEP_EVERY: Final = 48
 """Every so many inputs the figures and the report are made, too."""
+JOB_EVERY: Final = 24
+"""Every so many inputs an archive or a pack is opened."""
+LEAST_PART: Final = 300
+"""Bytes for which a thread begins here."""
 CHROME: Final = {"kineto", "chrome", "viztracer", "trace-viewer", "straggler-timeline", "megatronapp"}
 
 
@@ -53,13 +61,12 @@ def _hold(what: str, holds: bool) -> None:
         raise Fault(what)
 
 
-def check(path: Path, data: bytes, deep: bool) -> str:
+def check(path: Path, data: bytes, tables: bool, deep: bool) -> str:
     """Import ``data`` from ``path``; how it ended ("kept", "refused"). Raises whatever is wrong."""
     path.write_bytes(data)
     writer = ArgsWriter()
     try:
-        importer, _ = importer_of(path)
-        imported = importer.read(ImportJob(path, stamp_of(path), shipped_rules(), writer.write))
+        imported = _read(path, writer, 1)
     except InputError as error:
         sentence = error.sentence()
         _hold("a refusal is one short line", "\n" not in sentence and len(sentence) < 2_000 and bool(error.problem))
@@ -67,12 +74,39 @@ def check(path: Path, data: bytes, deep: bool) -> str:
     finally:
         writer.close()
     check_ledger(imported, data)
+    if not tables:
+        return "kept"
+    check_tables(imported)
     if not deep:
-        check_tables(imported)
         return "kept"
     trace = check_trace(imported, writer)
     check_figures(path, trace)
     return "kept"
+
+
+def _read(path: Path, writer: ArgsWriter, threads: int) -> Imported:
+    source = as_source(path)
+    importer, _ = importer_of(source)
+    job = ImportJob(source, source.stamp(), shipped_rules(), writer.write)
+    job.threads = lambda: threads
+    return importer.read(job)
+
+
+def check_parts(path: Path) -> None:
+    """Several threads that share the file at ``path`` find what one finds."""
+    outcomes: list[Any] = []
+    for threads in (1, 3):
+        writer = ArgsWriter()
+        try:
+            imported = _read(path, writer, threads)
+            s, ledger = imported.raw.slices, imported.meta.ledger
+            columns = [getattr(s, k).tobytes() for k in ("start_ns", "dur_ns", "name", "track", "args_off", "args_len")]
+            outcomes.append((columns, ledger, list(imported.raw.strings), [f.code for f in imported.meta.findings]))
+        except InputError as error:
+            outcomes.append(error.sentence())
+        finally:
+            writer.close()
+    _hold("several threads find what one finds", outcomes[0] == outcomes[1])
 
 
 def check_ledger(imported: Imported, data: bytes) -> None:
@@ -189,7 +223,9 @@ def scan_outcome(text: bytes, chunk: int) -> tuple[Any, ...]:
     except OverflowError as error:
         return (str(error),)
     ledger = found.ledger
-    blocks = [b.wide[[0, 1, 4]].tobytes() for b in (*found.slices, *found.marks)]  # TS, DUR, AT
+    slices, marks = found.slices, found.marks
+    blocks = [slices.column(k).tobytes() for k in ("start_ns", "dur_ns", "at")]
+    blocks += [marks.column(k).tobytes() for k in ("time_ns", "phase", "at")]
     return ledger.read, ledger.kept, ledger.rejected, sorted(ledger.reasons.items()), found.complete, found.top, blocks
 
 
@@ -215,9 +251,13 @@ def fault_of(error: BaseException) -> str:
 def run_one(path: Path, data: bytes, number: int) -> str:
     """All checks of one input: "kept", "refused" or the name of the failure."""
     try:
-        outcome = check(path, data, deep=number % DEEP_EVERY == 0)
-        if number % 4 == 1:
+        if number % JOB_EVERY == 7:
+            return fuzz_jobs.check_job(path, data, path.parent, number % 5 == 0, _hold)
+        outcome = check(path, data, number % TABLES_EVERY == 0, number % DEEP_EVERY == 0)
+        if number % 8 == 1:
             check_windows(data)
+        elif number % 8 == 3:
+            check_parts(path)
     except MemoryError as error:
         return f"out of memory: {fault_of(error)}"
     except Exception as error:
@@ -225,11 +265,22 @@ def run_one(path: Path, data: bytes, number: int) -> str:
     return outcome
 
 
+def make(inputs: Inputs, number: int, folder: Path) -> bytes:
+    """The input of that number: a trace, an archive or a pack."""
+    if number % JOB_EVERY != 7:
+        return inputs.make(number)
+    if number // JOB_EVERY % 3 == 0:
+        return fuzz_jobs.pack(number, folder)
+    return fuzz_jobs.archive(number, inputs)
+
+
 def warm(path: Path) -> None:
     """Load modules and compiled code."""
+    text_parts.LEAST = LEAST_PART
     inputs = Inputs(0, None)
-    for number in range(300):
-        run_one(path, inputs.make(number), number * DEEP_EVERY + number % 2)
+    for number in range(0, 1920, 24):
+        for k in (0, number // 4 % 24, 3):
+            run_one(path, make(inputs, number + k, path.parent), number + k)
 
 
 def limit_memory() -> None:
@@ -255,7 +306,7 @@ def work(seed: int, begin: int, step: int, count: int, shared: Path | None, stat
         with status.open("r+b") as file, mmap.mmap(file.fileno(), 32) as shown:
             for number in range(begin, count, step):
                 shown[:] = struct.pack("4q", number, *counts.values())
-                outcome = run_one(path, inputs.make(number), number)
+                outcome = run_one(path, make(inputs, number, path.parent), number)
                 if outcome not in counts and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > ceiling:
                     outcome = "memory grows"
                 elif outcome in counts and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > ceiling:

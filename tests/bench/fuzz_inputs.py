@@ -266,7 +266,8 @@ def _at(text: bytes, chance: random.Random) -> int:
     return chance.randrange(len(text)) if text else 0
 
 
-def _flip(text: bytes, chance: random.Random, _: Inputs) -> bytes:
+def flip(text: bytes, chance: random.Random, _: Any = None) -> bytes:
+    """Some bits the other way."""
     out = bytearray(text)
     for _k in range(chance.choice((1, 1, 3, 20)) if out else 0):
         out[chance.randrange(len(out))] ^= 1 << chance.randrange(8)
@@ -337,7 +338,7 @@ def _strings(text: bytes, chance: random.Random, _: Inputs) -> bytes:
 
 
 _MUTATIONS: Final[tuple[Mutation, ...]] = (
-    *(_flip, _poke, _drop, _repeat, _cut, _splice, _tokens, _tokens),
+    *(flip, _poke, _drop, _repeat, _cut, _splice, _tokens, _tokens),
     *(_numbers, _numbers, _numbers, _strings, _strings, _strings),
 )
 

@@ -34,6 +34,7 @@ _PARTIAL_RANK: Final = re.compile(
 )
 LABEL: Final = 200
 """Characters of a process label that are kept."""
+LEAST_CHUNK: Final = 64 << 10
 FACT_BYTES: Final = 16 << 10
 """Longer top-level values are no facts to keep."""
 
@@ -67,6 +68,8 @@ def read_json(job: ImportJob, chunk: int = CHUNK, look: Look | None = None) -> J
 
 def _scan(job: ImportJob, chunk: int, look: Look | None) -> tuple[Scanned, bool]:
     stream, in_source = open_text(job.source)
+    if in_source:  # a small file needs no large window
+        chunk = min(chunk, max(LEAST_CHUNK, job.stamp.size + 1))
     try:
         if in_source and (threads := job.threads()) > 1:
             parts = TextParts(

@@ -17,6 +17,8 @@ _MENDED = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """A string, a bare word, or a comma before a closing bracket."""
+_MAY_BE_MENDED = re.compile(r"\\|nan|inf|undefined|none|,\s*[}\]]", re.IGNORECASE)
+"""What a text must hold for anything in it to be mended; most hold nothing of it, and this is found at once."""
 _BAD_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)', re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -61,7 +63,7 @@ def loads(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
 
 def mend_words(text: str) -> str:
     """Bare nan and inf to null, without trailing commas, bad escapes as plain backslashes; strings stay as they are."""
-    return _MENDED.sub(_mended_part, text)
+    return _MENDED.sub(_mended_part, text) if _MAY_BE_MENDED.search(text) else text
 
 
 def _mended_part(found: re.Match[str]) -> str:
