@@ -12,8 +12,8 @@ from viewer.jit.scan_load import PAD
 
 CHUNK: Final = 8 << 20
 """Bytes in memory at a time, unless one value is longer."""
-LARGEST: Final = 1 << 30
-"""No single value of a file may be longer than this."""
+LARGEST: Final = 128 << 20
+"""The buffer grows no further: a value that takes more than half of it is refused."""
 
 
 class TextWindow:
@@ -50,15 +50,15 @@ class TextWindow:
         Where the text up to the border is not enough, the border is gone.
 
         Raises:
-            OverflowError: a single value is longer than LARGEST.
+            OverflowError: a single value takes more than half of LARGEST.
         """
         if self.ended:
             return False
         rest = self.filled - self.position
         if rest > self.room // 2:
-            if 2 * self.room > LARGEST:
-                raise OverflowError(f"a value of more than {LARGEST} bytes")
-            grown = np.zeros(4 * self.room + PAD, np.uint8)
+            if self.room >= LARGEST:
+                raise OverflowError(f"a value of more than {LARGEST // 2 >> 20} MiB")
+            grown = np.zeros(min(4 * self.room, LARGEST) + PAD, np.uint8)
             grown[:rest] = self._data[self.position : self.filled]
             self._data = grown
         elif self.position:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.viewer.importers.texts import columns, scan
-from viewer.importers import event_scan, repair
+from viewer.importers import event_scan, repair, window
 from viewer.importers.repair import LONGEST, Mended, mend
 from viewer.store.loose_json import loads
 
@@ -83,3 +83,12 @@ def test_deep_nesting_beside_an_escape_is_a_value_that_cannot_be_read() -> None:
 def test_a_sort_index_beyond_63_bits_is_none() -> None:
     text = '[{"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":4611686018427387904}},' + GOOD
     assert columns(text + "]")[0].raw.thread_sort == {}
+
+
+@pytest.mark.parametrize("text", ['[{"ph":"X","name":"' + "x" * 600_000, "[" * 600_000, "[x" + "x" * 600_000])
+def test_a_value_that_never_ends_is_refused_before_it_fills_the_memory(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(window, "LARGEST", 1 << 18)
+    with pytest.raises(OverflowError, match="a value of more than"):
+        scan(text, chunk=1 << 14)
