@@ -51,7 +51,9 @@ def _tar(texts: list[tuple[str, bytes]], chance: random.Random) -> bytes:
     form = chance.choice((tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT))
     with tarfile.open(fileobj=out, mode="w", format=form) as file:
         for name, text in texts:
-            entry = tarfile.TarInfo(name if form != tarfile.USTAR_FORMAT else name[:90].encode("ascii", "ignore").decode())
+            entry = tarfile.TarInfo(
+                name if form != tarfile.USTAR_FORMAT else name[:90].encode("ascii", "ignore").decode()
+            )
             entry.size = len(text)
             entry.type = chance.choice((tarfile.REGTYPE,) * 6 + (tarfile.SYMTYPE, tarfile.FIFOTYPE))
             file.addfile(entry, io.BytesIO(text) if entry.isreg() else None)

@@ -371,15 +371,16 @@ def _flows(marks: Columns, tracks: Tracks) -> RawFlows | None:
 
 
 def _counters(scanned: Scanned, marks: Columns, tracks: Tracks, strings: list[str]) -> RawCounters | None:
-    if not scanned.counters:
+    samples = scanned.samples
+    if not samples.rows:
         return None
     known = {text: number for number, text in enumerate(strings)}
     place = [known.setdefault(decode_text(raw)[0], len(known)) for raw in scanned.series.texts()]
     strings += list(known)[len(strings) :]
-    rows = np.array([c[0] for c in scanned.counters], np.int64)
-    series = np.array(place, np.int32)[[c[1] for c in scanned.counters]]
-    value = np.array([c[2] for c in scanned.counters], np.float64)
-    return RawCounters(marks["time_ns"][rows], tracks.pid[marks["track"][rows]], marks["name"][rows], series, value)
+    rows = samples.column("row")
+    series = np.array(place, np.int32)[samples.column("series")]
+    pid = tracks.pid[marks["track"][rows]]
+    return RawCounters(marks["time_ns"][rows], pid, marks["name"][rows], series, samples.column("value"))
 
 
 def _collectives(

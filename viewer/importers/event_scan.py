@@ -25,6 +25,8 @@ from viewer.store.growing import GrowingColumns
 
 COLLECTIVES: Final = 1 << 14
 """Rows of a block of collectives."""
+COUNTERS: Final = 1 << 13
+"""Counter events whose values are decoded together: each is a few Python objects meanwhile."""
 SUSPECT: Final = 256 << 10
 """An event that has not ended after this many bytes is looked at closely."""
 FIRST_REACH: Final = 8 << 10
@@ -325,7 +327,9 @@ class EventScan:
             self._count_bad_bytes(columns, old)
         counters = np.flatnonzero(marks.column("phase")[old_marks:] == ord("C"))
         if len(counters):
-            self._counters((counters + old_marks).tolist())
+            counters += old_marks
+            for begin in range(0, len(counters), COUNTERS):
+                self._counters(counters[begin : begin + COUNTERS].tolist())
         if self._sink is not None:
             for columns, old in ((slices, old_slices), (marks, old_marks)):
                 self._gather(columns.column("args_off")[old:], columns.column("args_len")[old:])
@@ -365,12 +369,20 @@ class EventScan:
         found = samples_of([self.window.text(begin, begin + size) for begin, size in spans])
         for k in found.unreadable:
             self._note("counter-unreadable", int(at[rows[k]]))
-        for k, key, value in zip(found.at, found.series, found.value, strict=True):
-            series = self._series.get(key)
-            if series is None:
+        series = []
+        for key in found.series:
+            number = self._series.get(key)
+            if number is None:
                 text = key.encode("utf-8", "replace").replace(b"\\", b"\\\\")
-                series = self._series[key] = self.out.series.add(text)
-            self.out.counters.append((rows[k], series, value))
+                number = self._series[key] = self.out.series.add(text)
+            series.append(number)
+        samples = self.out.samples
+        first, end = samples.rows, samples.rows + len(series)
+        samples.reserve(end)
+        samples.rows = end
+        samples.column("row")[first:] = np.array(rows, np.int64)[found.at]
+        samples.column("series")[first:] = series
+        samples.column("value")[first:] = found.value
 
     def _stash_collectives(self) -> None:
         """Put the filled part of the block aside and begin a new one."""

@@ -16,6 +16,8 @@ from viewer.jit.scan_events import MARK_COLUMNS, SLICE_COLUMNS, TRACK_KEY
 from viewer.jit.scan_intern import StringTable
 from viewer.store.growing import GrowingColumns
 
+SAMPLE_COLUMNS: Final = {"row": np.int64, "series": np.int32, "value": np.float64}
+"""Row of marks, number in ``series``, value as written."""
 MOST_VALUES: Final = 1000
 """Top-level values that are kept."""
 
@@ -26,9 +28,9 @@ class Scanned:
 
     slices: GrowingColumns
     marks: GrowingColumns
+    samples: GrowingColumns
+    """SAMPLE_COLUMNS of counter events."""
     collectives: list[NDArray[np.int64]] = field(default_factory=list)
-    counters: list[tuple[int, int, float]] = field(default_factory=list)
-    """(row of marks, series, value) of counter events."""
     strings: StringTable = field(default_factory=StringTable)
     series: StringTable = field(default_factory=StringTable)
     """Names of counters' series, numbered apart: when they are met depends on the pieces in which a text arrives."""
@@ -54,7 +56,7 @@ class Scanned:
     @classmethod
     def empty(cls, folder: Path | None = None) -> Scanned:
         """Nothing yet; ``folder`` is where large columns may lie."""
-        return cls(GrowingColumns(SLICE_COLUMNS, folder), GrowingColumns(MARK_COLUMNS, folder))
+        return cls(*(GrowingColumns(types, folder) for types in (SLICE_COLUMNS, MARK_COLUMNS, SAMPLE_COLUMNS)))
 
     def add(self, other: Scanned) -> None:
         """Add what the text behind this one holds; ``other`` is used up."""
@@ -80,7 +82,9 @@ class Scanned:
             for row in (1 + np.flatnonzero(TEXT_COLUMNS)).tolist():
                 table[row] = place[table[row]]
         self.collectives += other.collectives
-        self.counters += [(row + marks, int(series[k]), value) for row, k, value in other.counters]
+        other.samples.column("row")[:] += marks
+        other.samples.column("series")[:] = series[other.samples.column("series")]
+        self.samples.append(other.samples)
         for columns, ids in ((other.slices, ("corr", "ext")), (other.marks, ("id",))):
             columns.column("name")[:] = place[columns.column("name")]
             columns.column("track")[:] = track[columns.column("track")]
