@@ -56,7 +56,8 @@ class Scanned:
     @classmethod
     def empty(cls, folder: Path | None = None) -> Scanned:
         """Nothing yet; ``folder`` is where large columns may lie."""
-        return cls(*(GrowingColumns(types, folder) for types in (SLICE_COLUMNS, MARK_COLUMNS, SAMPLE_COLUMNS)))
+        slices, marks = GrowingColumns(SLICE_COLUMNS, folder), GrowingColumns(MARK_COLUMNS, folder)
+        return cls(slices, marks, GrowingColumns(SAMPLE_COLUMNS, folder))
 
     def add(self, other: Scanned) -> None:
         """Add what the text behind this one holds; ``other`` is used up."""
