@@ -23,7 +23,8 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTa
 from viewer.base.column_frame import NS, TEXT, ColumnFrame
 from viewer.base.theme import Theme
 from widgets.painted import PaintedWidget
-from widgets.table import CHIP, CHIP_ROLE, ROOT, ChipDelegate, Index
+from widgets.table import CHIP, ChipDelegate
+from widgets.table_model import CHIP_ROLE, ROOT, Index
 from widgets.theming import color, paint_color, palette_of, safe_tip
 
 _PAD = 18

@@ -165,3 +165,14 @@ def test_the_height_follows_the_rows_up_to_a_limit(qtbot: QtBot) -> None:
         table.set_frame(TableFrame(("a",), [(str(i),) for i in range(n)], [(i,) for i in range(n)]))
         heights.append(table.height())
     assert heights[0] < heights[1] == heights[2]
+
+
+def test_a_table_that_may_shrink_gives_way(qtbot: QtBot) -> None:
+    rows = [[str(r)] for r in range(8)]
+    frame = TableFrame(("n",), rows, [[r] for r in range(8)])
+    stiff, soft = DataTable(max_rows=8), DataTable(max_rows=8, min_rows=2)
+    for table in (stiff, soft):
+        qtbot.addWidget(table)
+        table.set_frame(frame)
+    assert stiff.minimumHeight() == stiff.maximumHeight() == soft.maximumHeight()
+    assert soft.minimumHeight() < stiff.minimumHeight() // 2

@@ -34,6 +34,7 @@ _TIMELINE: Final[dict[str, tuple[KeyLine, ...]]] = {
     "Select": (
         KeyLine(("Click",), "Select a slice, gap or rank"),
         KeyLine(("Drag",), "Select a range of time"),
+        KeyLine(("Click in the legend",), "Emphasise a colour's slices; again or Esc: all alike"),
         KeyLine(("Ctrl+click", "Shift+click"), "Choose several lanes (Shift: on their headers)"),
         KeyLine(("Right click", "Menu", "Shift+F10"), "What can be done with a slice, lane or rank"),
     ),

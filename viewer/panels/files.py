@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 HINT = "Open trace files or a folder: this panel lists them, and says how each was read."
 NO_PROBLEMS = "No file has a problem: all events were kept as written."
 TABLE_ROWS = 8
+FEWEST_ROWS = 2
 
 
 class FilesPanel(QWidget):
@@ -51,7 +52,7 @@ class FilesPanel(QWidget):
         self.copy_button = QPushButton("Copy as Text", self)
         set_tip(self.copy_button, "Copy sums, files, ledgers and findings of the whole job")
         self.copy_button.clicked.connect(self.copy)
-        self.table = DataTable(self, max_rows=TABLE_ROWS)
+        self.table = DataTable(self, max_rows=TABLE_ROWS, min_rows=FEWEST_ROWS)
         self.table.row_chosen.connect(self._choose_row)
         self.view = SectionView(context.theme, self)
         self.view.jump_requested.connect(self._jump)
