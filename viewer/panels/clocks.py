@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -104,7 +105,7 @@ class ClocksPanel(QWidget):
             self.method.addItem(text, choice)
         set_tip(self.method, "How the clocks of the files are brought together")
         self.method.activated.connect(self._choose_method)
-        self.raw = QPushButton("Base times", self.tools)
+        self.raw = QPushButton("Base Times", self.tools)
         self.raw.setCheckable(True)
         set_tip(self.raw, "Show the raw base times; once more goes back to the clocks that were in force")
         self.raw.clicked.connect(self.raw_toggled)
@@ -168,7 +169,7 @@ class ClocksPanel(QWidget):
         grid.setColumnStretch(1, 1)
         self.adjust.hide()
 
-    def _button(self, text: str, tip: str, run) -> QPushButton:  # type: ignore[no-untyped-def]
+    def _button(self, text: str, tip: str, run: Callable[[], None]) -> QPushButton:
         button = QPushButton(text, self.adjust)
         button.setAutoDefault(False)
         set_tip(button, tip)
@@ -195,7 +196,9 @@ class ClocksPanel(QWidget):
         method = "base" if session.clock_method == "given" else session.clock_method
         place = self.method.findData({"collectives": "auto"}.get(method, method))
         self.method.setCurrentIndex(max(place, 0))
-        self.raw.setChecked(session.clock_method == "base" and not any(i.clock.given for i in session.inputs))
+        raw = session.clock_method == "base" and not any(i.clock.given for i in session.inputs)
+        self.raw.setChecked(raw)
+        self.raw.setText("Go Back" if raw else "Base Times")
         self.rank.clear()
         for group in session.groups:
             self.rank.addItem(group.label[:40], group.id)
