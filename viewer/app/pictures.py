@@ -17,9 +17,10 @@ from viewer.app.workspace import Workspace
 from viewer.base.scene import PictureScene
 from viewer.base.work import CancelToken
 from viewer.exporters.picture import write_picture
-from viewer.panels.export_dialog import ExportDialog, copy_image
+from viewer.panels.export_dialog import ExportDialog
 from viewer.views.picture import ViewRows, picture_scene
 from viewer.views.picture_choices import Choices, Shown, choices_from, picture_request
+from widgets.picture_clipboard import copy_image
 from widgets.picture_painter import encode, font_family, measure, prepare, scene_image
 
 log = logging.getLogger(__name__)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # a command that only reads its words needs no arrays
+    import numpy as np
+    from numpy.typing import NDArray
 
 _BILLION: Final = 1_000_000_000
 
@@ -42,6 +43,8 @@ class Clock:
 
     def many_to_session(self, raw_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """As :meth:`to_session` for an array (ties of the rounding may fall to the other side)."""
+        import numpy as np
+
         time = raw_ns + self.base_ns
         if self.held:
             begins = np.array([b for b, _ in self.held], np.int64)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from PySide6.QtCore import QByteArray, QMimeData, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QImage, QPixmap, QResizeEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QImage, QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -41,7 +41,8 @@ from viewer.views.picture_choices import (
     picture_request,
     preview_request,
 )
-from widgets.picture_painter import measure, png_of, prepare, scene_image
+from widgets.picture_clipboard import copy_image
+from widgets.picture_painter import measure, prepare, scene_image
 
 PREVIEW_DELAY_MS: Final = 120
 _PREVIEW: Final = "picture-preview"
@@ -50,14 +51,6 @@ _CUSTOM: Final = (0, 0)
 
 Write = Callable[[PictureScene, Path], Path]
 """Writes a scene in the format of the path's suffix; raises RankscopeError."""
-
-
-def copy_image(image: QImage, title: str = "", description: str = "") -> None:
-    """Put a picture on the clipboard, as an image and as the bytes of a PNG file."""
-    data = QMimeData()
-    data.setImageData(image)
-    data.setData("image/png", QByteArray(png_of(image, title, description)))
-    QGuiApplication.clipboard().setMimeData(data)
 
 
 def file_name(title: str) -> str:
