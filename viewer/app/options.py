@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from viewer.base.clock import GivenClock
+if TYPE_CHECKING:
+    from viewer.base.clock import GivenClock
 
 
 @dataclass(frozen=True, slots=True)
