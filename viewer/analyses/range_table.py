@@ -30,6 +30,8 @@ Windows = Mapping[int, tuple[int, int]]
 """Per input index [start, end) in raw ns of that file; inputs that are missing are taken whole."""
 
 _EVERYTHING: Final = (-(2**62), 2**62)
+MOST_KEPT: Final = 20_000
+"""Groups of a file whose figures over the whole file are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,12 @@ class RangeIndex:
     name: I64
     cat: I64
     paint: I64
+
+    def inside(self, trace: Trace, window: tuple[int, int]) -> bool:
+        """Whether a window holds every slice whole, so that its figures are those of the file."""
+        if not len(self.order):
+            return True
+        return bool(window[0] <= trace.slices.start_ns[self.order[0]] and self.block_end.max() < window[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,9 +223,17 @@ class _Merger:
         index = range_index(trace)
         group_of, keys = _chosen_groups(trace, self._by, lanes)
         s = trace.slices
-        stats = range_stats(
-            index.order, index.block_end, s.start_ns, s.dur_ns, s.parent, index.kind, group_of, len(keys), *window
-        )
+
+        def stats_of(lo: int, hi: int) -> I64:
+            found: I64 = range_stats(
+                index.order, index.block_end, s.start_ns, s.dur_ns, s.parent, index.kind, group_of, len(keys), lo, hi
+            )
+            return found
+
+        if lanes is None and len(keys) <= MOST_KEPT and index.inside(trace, window):
+            stats = trace.memo(("range_whole", self._by), lambda: stats_of(*_EVERYTHING))
+        else:
+            stats = stats_of(*window)
         used = np.flatnonzero(stats[:-1, COUNT])
         rank = (self._session.group_of(source).id,) if self._by in ("rank", "lane") else ()
         names = [rank + keys[g] for g in used.tolist()] if rank else [keys[g] for g in used.tolist()]

@@ -6,8 +6,10 @@ from typing import Final
 
 from viewer.base.selection import TimeRange
 
-SHORTEST_NS: Final = 10
+SHORTEST_NS: Final = 1
 """The closest zoom."""
+_AIR_NS: Final = 10
+"""Free time beside what is brought into focus, at least."""
 _MARGIN: Final = 50
 """A fitted window leaves 1/50 of its extent free on both sides."""
 
@@ -15,13 +17,13 @@ _MARGIN: Final = 50
 def fitted(extent: TimeRange) -> TimeRange:
     """The window that shows all of an extent with a little air."""
     length = max(extent.length_ns, 1)
-    air = max(length // _MARGIN, SHORTEST_NS // 2)
+    air = max(length // _MARGIN, _AIR_NS // 2)
     return TimeRange(extent.start_ns - air, extent.start_ns + length + air)
 
 
 def focused(target: TimeRange, extent: TimeRange) -> TimeRange:
     """The window that shows a slice, gap or range with its surroundings."""
-    air = max(target.length_ns // 4, SHORTEST_NS)
+    air = max(target.length_ns // 4, _AIR_NS)
     return clamped(TimeRange(target.start_ns - air, target.end_ns + air), extent)
 
 
@@ -49,8 +51,7 @@ def zoomed(window: TimeRange, factor: float, x: float, width: int, extent: TimeR
         length = max(SHORTEST_NS, window.length_ns - 1)
     if factor < 1 and length <= window.length_ns:
         length = min(longest, window.length_ns + 1)
-    anchor = window.start_ns + round(window.length_ns * share)
-    start = anchor - round(length * share)
+    start = window.start_ns + round((window.length_ns - length) * share)  # rounded once: half a ns off at most
     return shifted_inside(TimeRange(start, start + length), fitted(extent))
 
 
@@ -74,7 +75,7 @@ def centred(at_ns: int, length_ns: int, extent: TimeRange) -> TimeRange:
 def revealed(target: TimeRange, window: TimeRange, extent: TimeRange) -> TimeRange:
     """A window of about the same zoom that shows the target; closer or wider where it would be a speck or cut off."""
     if target.length_ns > window.length_ns or target.length_ns < window.length_ns // 400:
-        air = max(target.length_ns * 4, SHORTEST_NS)
+        air = max(target.length_ns * 4, _AIR_NS)
         return clamped(TimeRange(target.start_ns - air, target.end_ns + air), extent)
     if window.start_ns <= target.start_ns and target.end_ns <= window.end_ns:
         return window
@@ -88,5 +89,5 @@ def both_shown(first: TimeRange, second: TimeRange, window: TimeRange, extent: T
         return revealed(second, window, extent)
     if span.length_ns <= window.length_ns * 9 // 10 and second.length_ns >= window.length_ns // 400:
         return centred(span.start_ns + span.length_ns // 2, window.length_ns, extent)
-    air = max(span.length_ns // 8, SHORTEST_NS)
+    air = max(span.length_ns // 8, _AIR_NS)
     return clamped(TimeRange(span.start_ns - air, span.end_ns + air), extent)

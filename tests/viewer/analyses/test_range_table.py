@@ -19,7 +19,7 @@ from viewer.base.work import CancelToken
 from viewer.exporters.report import report
 from viewer.importers.opening import JobOpener
 from viewer.jit import reference as slow
-from viewer.jit.range_stats import BLOCK
+from viewer.jit.range_stats import BLOCK, range_stats
 from viewer.store.cache import Cache
 from viewer.store.session import Session
 from viewer.store.trace import Trace
@@ -117,6 +117,24 @@ def test_late_windows_skip_blocks_and_find_what_reaches_into_them() -> None:
         ("k", Paint.COMPUTE): (2, 8, 8, 8, 8, 4, 4),
         ("last", Paint.COMPUTE): (1, 2, 2, 2, 5, 5, 5),
     }
+
+
+def test_windows_around_everything_share_their_figures_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = make_trace(*(kernel(f"k{i % 3}", 10 * i, 7) for i in range(50)))
+    session = make_session(trace)
+    runs: list[tuple[int, int]] = []
+
+    def counted(*given: Any) -> Any:
+        runs.append(given[-2:])
+        return range_stats(*given)
+
+    monkeypatch.setattr("viewer.analyses.range_table.range_stats", counted)
+    last = 490 + 7
+    for lo, hi in ((0, last + 1), (-5, last + 100), (0, last), (1, last + 1), (3, 300), (0, last + 1)):
+        table = range_table(session, whole(session), {0: (lo, hi)})
+        want = plain(trace, lo, hi, lambda i: (trace.name(i), int(trace.slices.paint[i])))
+        assert found(table) == want
+    assert len(runs) == 4  # one for all that hold everything
 
 
 def test_only_the_chosen_lanes_count() -> None:
