@@ -169,6 +169,7 @@ ACTIONS: Final = (
     ActionSpec("show_hidden", "&View", "Show &Hidden Lanes", (), "", "Bring back all ranks and lanes", "job"),
     ActionSpec("clocks", "&View", "&Clocks", (), "", "How the clocks of the ranks were brought together", "job"),
     ActionSpec("raw_times", "&View", "Base Ti&mes or Back", (), "", "Show raw base times; once more goes back", "job"),
+    ActionSpec("stragglers", "&View", "S&tragglers", (), "", "Who is late, by how much, why, and who waits", "job"),
     ActionSpec("reset_layout", "&View", "&Reset Panels", (), "", "Put all panels where they were at first"),
     ActionSpec("back", "&Go", "&Back", ("Alt+Left",), "back", "The view before this one", "job", also="Backspace"),
     ActionSpec("forward", "&Go", "&Forward", ("Alt+Right",), "forward", "The view that Back left", "job"),

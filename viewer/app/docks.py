@@ -18,7 +18,7 @@ PANELS: Final = (
     ("files", "Import"),
     ("kept", "Notes"),
 )
-BELOW: Final = (("range", "Selection"),)
+BELOW: Final = (("range", "Selection"), ("stragglers", "Stragglers"))
 """Panels below the lanes: wide tables, hidden until something asks for them."""
 HEIGHT_BELOW: Final = 230
 WIDTH: Final = 400
@@ -159,6 +159,12 @@ class Docks:
         """Show a panel below the lanes, at a height that leaves them most of the window."""
         dock = self._docks[name]
         if not self._in_job or dock.isVisibleTo(self._window):
+            return
+        other = next((self._docks[n] for n, _ in BELOW if n != name and self._docks[n].isVisibleTo(self._window)), None)
+        if other is not None and not other.isFloating() and not dock.isFloating():
+            self._window.tabifyDockWidget(other, dock)
+            dock.show()
+            dock.raise_()
             return
         dock.show()
         if not dock.isFloating():

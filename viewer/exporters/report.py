@@ -26,7 +26,7 @@ from viewer.analyses.steps import Step, step_table
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, Paint
-from viewer.exporters.report_clock import clock_part, straggler_part
+from viewer.exporters.report_clock import clock_part, late_rank_part, straggler_part
 from viewer.exporters.report_collectives import collectives_part
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
@@ -71,6 +71,7 @@ def report(
         ],
         "job": _job(session),
         "clock": clock_part(session),
+        "late_rank": late_rank_part(session),
         "ranks": [_rank(session, item, None if raw is None else raw[item.index]) for item in session.inputs],
         "kernels": [_kernel(row) for row in kernels],
         "collectives": collectives_part(session) if window is None else None,

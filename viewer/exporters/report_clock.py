@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from viewer.analyses.collective.alignment import RankClock, align
+from viewer.analyses.collective.causes import cause_of
 from viewer.analyses.collective.lateness import lateness
 from viewer.store.session import Input, Session
+from viewer.views.straggler_words import pattern, verdict
 
 Json = dict[str, Any]
 
@@ -61,10 +63,28 @@ def straggler_part(session: Session, item: Input) -> Json | None:
     if found is None or told is None:
         return None
     own, inherited, caused = told
+    cause = cause_of(session, group)
     return {
         "is_straggler": bool(found.straggler[found.ranks.index(group)]),
         "own_late_ns": own,
         "inherited_late_ns": inherited,
         "wait_caused_ns": max(caused, 0),
-        "cause": None,
+        "cause": cause.code if cause is not None else None,
+        "cause_share": round(cause.share, 3) if cause is not None else None,
+        "pattern": pattern(found, group).kind or None,
+        "step_as_peers_ns": found.as_fast_as_peers(group),
+    }
+
+
+def late_rank_part(session: Session) -> Json | None:
+    """``late_rank``: the verdict in words and the rank it names; None for a job of one rank."""
+    if len(session.groups) < 2:
+        return None
+    told = verdict(session)
+    found = lateness(session)
+    return {
+        "verdict": told.kind,
+        "text": told.text,
+        "rank": None if told.group is None else session.groups[told.group].rank,
+        "step_ns": None if found is None else found.step_ns,
     }

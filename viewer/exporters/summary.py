@@ -30,7 +30,14 @@ _PARTS = (
 
 def summary(report: Json) -> str:
     """Text of at most some 60 lines, each at most some 120 characters (findings may be longer)."""
-    blocks = [_head(report), _ranks(report), _idle(report), _steps(report), _kernels(report), _findings(report)]
+    blocks = [
+        _head(report),
+        _ranks(report),
+        _idle(report),
+        [*_steps(report), *_late(report)],
+        _kernels(report),
+        _findings(report),
+    ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -177,6 +184,14 @@ def _steps(report: Json) -> list[str]:
         middle = format_duration(median_low(lengths))
         lines.append(f"{_count(len(lengths), 'step')} by {source}, CPU mark {middle} in the median")
     return lines
+
+
+def _late(report: Json) -> list[str]:
+    late = report["late_rank"]
+    if late is None:
+        return []
+    note = " (estimate by replay)" if late["verdict"] == "straggler" else ""
+    return [f"late ranks{note}: {printable(late['text'], 2 * MESSAGE_WIDTH)}"]
 
 
 def _kernels(report: Json) -> list[str]:

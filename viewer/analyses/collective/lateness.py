@@ -53,6 +53,18 @@ class Lateness:
     inherited: F64
     caused: F64
     straggler: NDArray[np.bool_]
+    saved: F64
+    """How much earlier the last shared operation of a step ends, over all ranks, when this rank is as its peers."""
+    least: F64
+    """Per rank the own lateness from which a step counts as late: 3 % of a step, at least twice the clock's doubt."""
+
+    def as_fast_as_peers(self, group: int) -> int | None:
+        """The median step, ns, replayed with this rank as fast as its peers: an estimate. None without one."""
+        if group not in self.ranks or self.step_ns is None:
+            return None
+        saved = self.saved[self.ranks.index(group)]
+        known = saved[~np.isnan(saved)]
+        return self.step_ns - round(float(np.median(known))) if len(known) else None
 
     def ranking(self) -> list[int]:
         """RankGroup ids by the waiting that their own lateness caused, most first."""
@@ -93,7 +105,8 @@ def _build(session: Session) -> Lateness | None:
     factor = _as_peers(engine, role, _likeness(session, ranks))
     seen = engine.run(np.ones_like(factor))
     ideal = engine.run(factor)
-    own, inherited, caused = (np.full((len(ranks), steps), np.nan) for _ in range(3))
+    own, inherited, caused, saved = (np.full((len(ranks), steps), np.nan) for _ in range(4))
+    ended = engine.ends(seen)
     for i in range(len(ranks)):
         alone = np.ones_like(factor)
         mine = slice(engine.part(i, 0).start, engine.part(i, steps - 1).stop)
@@ -104,9 +117,11 @@ def _build(session: Session) -> Lateness | None:
         own[i, known] = np.maximum(seen[at] - value[at], 0)
         inherited[i, known] = np.maximum(seen[at] - ideal[at] - own[i, known], 0)
         caused[i, known] = (engine.waits(seen, i) - engine.waits(value, i))[known]
+        saved[i, known] = (ended - engine.ends(value))[known]
     own_time = np.array([[engine.own_time[engine.part(i, k)].sum() for k in range(steps)] for i in range(len(ranks))])
-    straggler = _stragglers(session, ranks, own, step_ns, role)
-    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler)
+    least = _least(session, ranks, step_ns)
+    straggler = _stragglers(own, least, role)
+    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, saved, least)
 
 
 class _Engine:
@@ -144,6 +159,14 @@ class _Engine:
         self._begin, self._ready = graph.begin[with_op], graph.ready[with_op]
         self._who, self._when = column[graph.rank[self._begin]], np.maximum(graph.step[self._begin], 0)
         self._steps = steps
+        self._shared = np.flatnonzero((graph.rank < 0) & (graph.step >= 0))
+        self._shared_step = graph.step[self._shared]
+
+    def ends(self, value: I64) -> I64:
+        """Per step when its last shared operation was ready; 0 without one."""
+        out = np.zeros(self._steps, np.int64)
+        np.maximum.at(out, self._shared_step, value[self._shared])
+        return out
 
     def _open(self, graph: Dependencies, free: NDArray[np.bool_]) -> None:
         """The first step has none before it: there all ranks set out with the first of them."""
@@ -290,22 +313,21 @@ def _as_peers(engine: _Engine, role: I64, likeness: I64) -> F64:
     return factor
 
 
-def _stragglers(
-    session: Session, ranks: tuple[int, ...], own: F64, step_ns: int | None, role: I64
-) -> NDArray[np.bool_]:
-    out = np.zeros(len(ranks), np.bool_)
+def _least(session: Session, ranks: tuple[int, ...], step_ns: int | None) -> F64:
+    """Per rank the own lateness that counts, ns; NaN where its clock or the step's length is unknown."""
+    unsure = doubt(session)[list(ranks)].astype(np.float64)
     if step_ns is None:
-        return out
-    unsure = doubt(session)
-    for i, rank in enumerate(ranks):
-        known = ~np.isnan(own[i])
-        if known.sum() < 2 or unsure[rank] == ABSENT:
+        return np.full(len(ranks), np.nan)
+    return np.where(unsure == ABSENT, np.nan, np.maximum(SHARE_OF_STEP * step_ns, 2.0 * unsure))
+
+
+def _stragglers(own: F64, least: F64, role: I64) -> NDArray[np.bool_]:
+    out = np.zeros(len(own), np.bool_)
+    for i in range(len(own)):
+        mine = own[i][~np.isnan(own[i])]
+        if len(mine) < 2 or np.isnan(least[i]) or (mine >= least[i]).mean() <= 0.5:
             continue
-        mine = own[i][known]
-        least = max(SHARE_OF_STEP * step_ns, 2.0 * float(unsure[rank]))
-        if (mine >= least).mean() <= 0.5:
-            continue
-        peers = own[(role == role[i]) & (np.arange(len(ranks)) != i)]
+        peers = own[(role == role[i]) & (np.arange(len(own)) != i)]
         others = peers[~np.isnan(peers)]
         spread = 1.4826 * float(np.median(np.abs(others - np.median(others)))) if len(others) else 0.0
         out[i] = float(np.median(mine)) > OUTSIDE * spread

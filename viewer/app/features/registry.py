@@ -18,6 +18,7 @@ from viewer.app.features.running import Running
 from viewer.app.features.selection import SelectionTable
 from viewer.app.features.session import SessionFeature
 from viewer.app.features.steps import Steps
+from viewer.app.features.stragglers import Stragglers
 
 FEATURES: Final[tuple[type[Feature], ...]] = (
     Navigation,
@@ -33,4 +34,5 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     LaneView,
     ClocksFeature,
     Running,
+    Stragglers,
 )

@@ -37,8 +37,12 @@ def test_the_late_rank_is_named_with_its_own_lateness() -> None:
         "own_late_ns": own,
         "inherited_late_ns": inherited,
         "wait_caused_ns": caused,
-        "cause": None,
+        "cause": "one slow kernel",
+        "cause_share": row["cause_share"],
+        "pattern": "persistent",
+        "step_as_peers_ns": found.as_fast_as_peers(3),
     }
+    assert row["cause_share"] > 0.9
 
 
 def test_nobody_is_named_where_nobody_is_late() -> None:

@@ -1,0 +1,158 @@
+"""The Stragglers panel: the verdict, the ranking of ranks with cause and pattern, and the heat map's choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewer.analyses.collective.causes import Cause, cause_of
+from viewer.analyses.collective.lateness import OUTSIDE, SHARE_OF_STEP, Lateness, lateness
+from viewer.analyses.collective.rank_bandwidth import slow_links
+from viewer.analyses.collective.rank_steps import rank_steps
+from viewer.base.frames import Jump, TableFrame
+from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.base.time import format_duration
+from viewer.base.units import format_bytes, format_share
+from viewer.store.session import Session
+from viewer.views.figures import NONE, dur, shown
+from viewer.views.straggler_words import ESTIMATE, pattern, step_numbers, verdict
+
+HEADERS = ("rank", "wait caused", "own", "inherited", "straggler", "cause", "pattern", "step if as fast")
+HOW = (
+    "The rank. A click jumps to the evidence of its cause, else to the step in which it was most late.",
+    "Waiting of all other ranks that ends in the replay when this rank's own time is cut to its peers': mean per step. "
+    "The table is ordered by it. " + ESTIMATE,
+    "Its own lateness: how much earlier it would reach the step's gradient reduction (without one, the last shared "
+    "operation) with its own time as its peers'. Mean per step. " + ESTIMATE,
+    "The rest of its lateness: what it would gain if no rank were slow. Mean per step. " + ESTIMATE,
+    f"yes: own lateness of at least {SHARE_OF_STEP:.0%} of the step (and twice the clock's doubt) in more than half of "
+    f"at least two steps, and its median beyond {OUTSIDE:g} times the spread of the peers of its role.",
+    "What its late steps take longer than its peers': kernels by name, larger grids or more kernels, idle while the "
+    "launch had not begun, data loading, garbage collection. In brackets: how much of its own lateness it explains.",
+    "How its late steps lie: persistent (most of them), once (one run, or from a change on), comes and goes (jitter).",
+    "The median step replayed with this rank as fast as its peers, beside the measured one. " + ESTIMATE,
+)
+LINK_HEADERS = ("kind", "group", "size", "busbw", "others", "waiting")
+LINK_HOW = (
+    "Kind of operation.",
+    "The group of ranks.",
+    "Bytes of one operation.",
+    "Median over its operations, bytes × factor ÷ transfer, without waiting.",
+    "Median of the other groups of the same kind, number of members and size.",
+    "Waiting ÷ (waiting + transfer) of its operations: small, so the link is slow, not a rank late.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class StragglersFrame:
+    """What the panel shows beside the heat map.
+
+    ``tone`` is "warning" for a straggler. ``targets`` has one selection per row of ``table``, None for none.
+    """
+
+    sentence: str
+    tone: str
+    note: str
+    table: TableFrame | None
+    targets: tuple[Selection | None, ...]
+    links: TableFrame | None
+
+
+def stragglers(session: Session) -> StragglersFrame:
+    """The verdict, the ranking and the slow links of a job."""
+    told = verdict(session)
+    found = lateness(session)
+    links = _links(session) if len(session.groups) > 1 else None
+    tone = "warning" if told.kind == "straggler" else ""
+    if found is None or not (~np.isnan(found.own)).any():
+        return StragglersFrame(told.text, tone, "", None, (), links)
+    table, targets = _ranking(session, found)
+    return StragglersFrame(told.text, tone, _what_if(session, found, told.group), table, targets, links)
+
+
+def _what_if(session: Session, found: Lateness, group: int | None) -> str:
+    if group is None or found.step_ns is None:
+        return ESTIMATE
+    replayed = found.as_fast_as_peers(group)
+    if replayed is None:
+        return ESTIMATE
+    gain = format_share(found.step_ns - replayed, found.step_ns)
+    return (
+        f"The step takes {format_duration(found.step_ns, 1)} (median, measured); with "
+        f"{shown(session.groups[group].label, 40)} as fast as its peers {format_duration(replayed, 1)} "
+        f"({gain} less). {ESTIMATE}"
+    )
+
+
+def _ranking(session: Session, found: Lateness) -> tuple[TableFrame, tuple[Selection | None, ...]]:
+    rows, keys, targets = [], [], []
+    for group in found.ranking():
+        i = found.ranks.index(group)
+        figures = found.of(group)
+        own, inherited, caused = figures if figures is not None else (None, None, None)
+        cause = cause_of(session, group)
+        late = pattern(found, group)
+        replayed = found.as_fast_as_peers(group)
+        yes = "yes" if found.straggler[i] else "no"
+        label = shown(session.groups[group].label, 40)
+        why = (
+            f"{cause.code} ({cause.share:.0%})"
+            if cause is not None and cause.share
+            else (cause.code if cause else NONE)
+        )
+        cells = (
+            (label, session.groups[group].rank if session.groups[group].rank is not None else group),
+            dur(None if caused is None else max(caused, 0)),
+            dur(own),
+            dur(inherited),
+            (yes, yes),
+            (why, why),
+            (late.words(step_numbers(session, group)), late.late),
+            dur(replayed),
+        )
+        rows.append(tuple(c[0] for c in cells))
+        keys.append(tuple(c[1] for c in cells))
+        targets.append(_target(session, found, group, cause))
+    jumps: list[Jump] = [_jump(t) for t in targets]
+    return TableFrame(HEADERS, rows, keys, jumps, HOW), tuple(targets)
+
+
+def _jump(target: Selection | None) -> Jump:
+    return None if target is None else target.slice or target.range
+
+
+def _target(session: Session, found: Lateness, group: int, cause: Cause | None) -> Selection | None:
+    where = cause.evidence[0].where if cause is not None and cause.evidence else None
+    if isinstance(where, SliceRef):
+        return Selection(slice=where, group=group)
+    if isinstance(where, TimeRange):
+        return Selection(range=where, group=group)
+    own = found.own[found.ranks.index(group)]
+    return step_selection(session, group, int(np.nanargmax(own))) if (~np.isnan(own)).any() else None
+
+
+def step_selection(session: Session, group: int, step: int) -> Selection | None:
+    """A rank and the range of one of its steps (its GPU work); None where the rank has no such step."""
+    steps = rank_steps(session, session.groups[group])
+    if step >= len(steps):
+        return None
+    to = session.inputs[steps[step].input].clock.to_session
+    return Selection(range=TimeRange(to(steps[step].begin_ns), to(steps[step].end_ns)), group=group)
+
+
+def _links(session: Session) -> TableFrame | None:
+    found = slow_links(session)[:50]
+    if not found:
+        return None
+    rows: list[tuple[str, ...]] = []
+    keys: list[tuple[object, ...]] = []
+    for link in found:
+        kind = link.kind.name.lower().replace("_", " ")
+        label = shown(link.group.label, 60)
+        rows.append(
+            (kind, label, format_bytes(link.bytes), f"{link.busbw_gbps:,.1f} GB/s", f"{link.usual_gbps:,.1f} GB/s",
+             f"{link.wait_share:.0%}")
+        )  # fmt: skip
+        keys.append((kind, label, link.bytes, link.busbw_gbps, link.usual_gbps, link.wait_share))
+    return TableFrame(LINK_HEADERS, rows, keys, [], LINK_HOW)
