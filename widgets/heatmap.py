@@ -7,7 +7,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPen
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFont,
+    QFontMetrics,
+    QHelpEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPen,
+)
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.base.heat import HeatFrame
@@ -25,7 +36,8 @@ DIVERGING: Final = {
     True: ("#69b2f0", "#2f5f94", "#2b3038", "#b5651d", "#ffb469"),
 }
 """Below and above the peers: blue and orange, which no common colour blindness mixes up."""
-LEAST_ROW, MOST_ROW = 12, 22
+LEAST_ROW, MOST_ROW = 9, 22
+LEAST_TEXT = 9
 LEGEND, AXIS, PAD = 22, 16, 6
 LABEL_MOST = 140
 
@@ -115,9 +127,11 @@ class HeatMap(PaintedWidget):
     def _area(self) -> QRectF:
         """Where the cells lie."""
         frame = self._frame
-        metrics = self.fontMetrics()
+        bold = self.font()
+        bold.setBold(True)
+        metrics = QFontMetrics(bold)
         label = max((metrics.horizontalAdvance(r) for r in (frame.rows if frame else ())), default=0)
-        left = min(label, LABEL_MOST) + 2 * PAD
+        left = min(label, LABEL_MOST) + 3 * PAD
         rows = max(1, len(frame.rows) if frame else 1)
         height = min(self.height() - LEGEND - AXIS, rows * MOST_ROW)
         return QRectF(left, LEGEND, max(1.0, self.width() - left - PAD), max(1.0, height))
@@ -174,20 +188,22 @@ class HeatMap(PaintedWidget):
         metrics, theme = self.fontMetrics(), self._theme
         rows, columns = frame.values.shape
         height = area.height() / rows
-        every = max(1, int(np.ceil(metrics.height() / max(height, 1e-6))))
-        font = painter.font()
+        font, usual = QFont(painter.font()), QFont(painter.font())
+        font.setPixelSize(int(min(metrics.ascent(), max(LEAST_TEXT, height - 1))))
+        small = QFontMetrics(font)
+        every = max(1, int(np.ceil((small.ascent() + 1) / max(height, 1e-6))))
+        near = {m + d for m in frame.marked for d in range(1 - every, every) if d}
         for r in range(rows):
-            if r % every and r not in frame.marked:
+            if r not in frame.marked and (r % every or r in near):
                 continue
             font.setBold(r in frame.marked)
             painter.setFont(font)
             painter.setPen(color(theme, "text" if r in frame.marked else "muted"))
-            box = QRectF(PAD, area.top() + (r + 0.5) * height - metrics.height() / 2, area.left() - 2 * PAD, 20)
-            box.setHeight(metrics.height())
-            text = metrics.elidedText(frame.rows[r], Qt.TextElideMode.ElideMiddle, int(box.width()))
+            middle = area.top() + (r + 0.5) * height
+            box = QRectF(PAD, middle - small.height() / 2, area.left() - 2 * PAD, small.height())
+            text = painter.fontMetrics().elidedText(frame.rows[r], Qt.TextElideMode.ElideMiddle, int(box.width()))
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
-        font.setBold(False)
-        painter.setFont(font)
+        painter.setFont(usual)
         painter.setPen(color(theme, "muted"))
         widest = max(metrics.horizontalAdvance(c) for c in frame.columns) + 12
         width = area.width() / columns

@@ -155,8 +155,8 @@ class Docks:
         if self._in_job and dock.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(dock):
             dock.raise_()
 
-    def show_below(self, name: str) -> None:
-        """Show a panel below the lanes, at a height that leaves them most of the window."""
+    def show_below(self, name: str, height: int = HEIGHT_BELOW) -> None:
+        """Show a panel below the lanes, at a height that leaves them most of the window; behind another one there."""
         dock = self._docks[name]
         if not self._in_job or dock.isVisibleTo(self._window):
             return
@@ -164,11 +164,11 @@ class Docks:
         if other is not None and not other.isFloating() and not dock.isFloating():
             self._window.tabifyDockWidget(other, dock)
             dock.show()
-            dock.raise_()
+            other.raise_()  # who asks for the panel itself raises it
             return
         dock.show()
         if not dock.isFloating():
-            self._window.resizeDocks([dock], [min(HEIGHT_BELOW, self._window.height() // 3)], Qt.Orientation.Vertical)
+            self._window.resizeDocks([dock], [min(height, self._window.height() * 2 // 5)], Qt.Orientation.Vertical)
 
 
 def _area(name: str) -> Qt.DockWidgetArea:

@@ -64,19 +64,18 @@ class StragglersPanel(QWidget):
         self.measure.setAccessibleName("What the heat map shows")
         self.relative = QCheckBox("Against the role", self)
         set_tip(self.relative, "Show each value minus the median of the ranks of the same role in the same step")
-        self.map_note = WrapLabel(self)
         self.map = HeatMap(self._context.theme, self)
         self.table = DataTable(self, max_rows=16)
-        self.note = WrapLabel(self)
+        self.note = WrapLabel(self, max_lines=2)
         self.links_title = QLabel("Slow links: low bus bandwidth with little waiting", self)
         self.links = DataTable(self, max_rows=8)
         tools = QHBoxLayout()
         tools.setSpacing(6)
         tools.addWidget(self.measure)
         tools.addWidget(self.relative)
-        tools.addStretch(1)
-        self.left = _column(tools, self.map, self.map_note, stretch=1)
-        self.right = _column(self.note, self.table, self.links_title, self.links)
+        tools.addWidget(self.note, 1)
+        self.left = _column(self.map, stretch=1)
+        self.right = _column(self.table, self.links_title, self.links)
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)
         self.parts.addWidget(_scrolled(self.left))
         self.parts.addWidget(_scrolled(self.right))
@@ -86,6 +85,7 @@ class StragglersPanel(QWidget):
         layout.setContentsMargins(8, 4, 8, 4)
         layout.setSpacing(4)
         layout.addWidget(self.sentence)
+        layout.addLayout(tools)
         layout.addWidget(self.parts, 1)
 
     @property
@@ -99,8 +99,7 @@ class StragglersPanel(QWidget):
         self.setAutoFillBackground(True)
         for part in (self.map, self.table, self.links):
             part.set_theme(theme)
-        for label in (self.note, self.map_note):
-            label.set_color(color(theme, "muted"))
+        self.note.set_color(color(theme, "muted"))
         self._color_sentence()
 
     def _color_sentence(self) -> None:
@@ -116,7 +115,13 @@ class StragglersPanel(QWidget):
         self._answer = None
         self.sentence.set_text(text)
         self._color_sentence()
+        self.note.set_text("")
+        self._show_tools(False)
         self.parts.hide()
+
+    def _show_tools(self, shown: bool) -> None:
+        for part in (self.measure, self.relative):
+            part.setVisible(shown)
 
     def _refresh(self, _: object = None) -> None:
         session = self._context.session
@@ -151,14 +156,15 @@ class StragglersPanel(QWidget):
         self.sentence.set_text(frame.sentence)
         self._color_sentence()
         self.note.set_text(frame.note)
-        self.note.setVisible(bool(frame.note))
         _fill(self.table, frame.table)
         _fill(self.links, frame.links)
         self.links_title.setVisible(frame.links is not None)
         self.left.setVisible(view is not None)
+        self._show_tools(view is not None)
         if view is not None:
             self.map.set_frame(view.frame)
-            self.map_note.set_text(view.note)
+            set_tip(self.measure, view.note)
+            self.map.setAccessibleDescription(view.note)
         self.parts.setVisible(view is not None or frame.table is not None or frame.links is not None)
 
     def _failed(self, error: Exception) -> None:
@@ -193,16 +199,13 @@ def _fill(table: DataTable, frame: TableFrame | None) -> None:
         table.set_frame(frame)
 
 
-def _column(*parts: QWidget | QHBoxLayout, stretch: int = -1) -> QWidget:
+def _column(*parts: QWidget, stretch: int = -1) -> QWidget:
     box = QWidget()
     column = QVBoxLayout(box)
     column.setContentsMargins(0, 0, 4, 0)
     column.setSpacing(4)
     for i, part in enumerate(parts):
-        if isinstance(part, QWidget):
-            column.addWidget(part, 1 if i == stretch else 0)
-        else:
-            column.addLayout(part)
+        column.addWidget(part, 1 if i == stretch else 0)
     if stretch < 0:
         column.addStretch(1)
     return box

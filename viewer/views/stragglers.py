@@ -15,7 +15,7 @@ from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_share
 from viewer.store.session import Session
-from viewer.views.figures import NONE, dur, shown
+from viewer.views.figures import NONE, Cell, shown
 from viewer.views.straggler_words import ESTIMATE, pattern, step_numbers, verdict
 
 HEADERS = ("rank", "wait caused", "own", "inherited", "straggler", "cause", "pattern", "step if as fast")
@@ -101,21 +101,26 @@ def _ranking(session: Session, found: Lateness) -> tuple[TableFrame, tuple[Selec
             if cause is not None and cause.share
             else (cause.code if cause else NONE)
         )
+        words = late.words(step_numbers(session, group))
         cells = (
             (label, session.groups[group].rank if session.groups[group].rank is not None else group),
-            dur(None if caused is None else max(caused, 0)),
-            dur(own),
-            dur(inherited),
+            _short(None if caused is None else max(caused, 0)),
+            _short(own),
+            _short(inherited),
             (yes, yes),
             (why, why),
-            (late.words(step_numbers(session, group)), late.late),
-            dur(replayed),
+            (words, words),
+            _short(replayed),
         )
         rows.append(tuple(c[0] for c in cells))
         keys.append(tuple(c[1] for c in cells))
         targets.append(_target(session, found, group, cause))
     jumps: list[Jump] = [_jump(t) for t in targets]
     return TableFrame(HEADERS, rows, keys, jumps, HOW), tuple(targets)
+
+
+def _short(ns: int | None) -> Cell:
+    return format_duration(ns, 1), ns
 
 
 def _jump(target: Selection | None) -> Jump:

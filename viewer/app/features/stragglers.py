@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from viewer.app.features.base import Feature
 
 if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
     from viewer.panels.stragglers import StragglersPanel
+
+HEIGHT: Final = 290
 
 
 class Stragglers(Feature):
@@ -31,6 +33,6 @@ class Stragglers(Feature):
     def show_panel(self) -> None:
         """Show the panel and go to it."""
         if self.panel is not None and self.window.has_job:
-            self.window.docks.show_below("stragglers")
+            self.window.docks.show_below("stragglers", HEIGHT)
             self.window.docks["stragglers"].raise_()
             self.panel.map.setFocus()
