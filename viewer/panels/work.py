@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
+from shiboken6 import isValid
 
 from viewer.base.errors import Cancelled
 from viewer.base.work import CancelToken
@@ -19,6 +20,12 @@ PATIENCE_SECONDS: Final = 2.0
 """A closing window waits so long for work that it cancelled."""
 
 Job = Callable[[CancelToken], Any]
+
+
+def _is_gone(call: Callable[..., Any]) -> bool:
+    """Whether a call belongs to a Qt object that was deleted meanwhile."""
+    owner = getattr(call, "__self__", None)
+    return isinstance(owner, QObject) and not isValid(owner)
 
 
 class WorkRunner(QObject):
@@ -101,7 +108,7 @@ class WorkRunner(QObject):
         if self._latest.get(key) is token:
             del self._latest[key]
         self.busy_changed.emit(self._pending)
-        if token.cancelled or future.cancelled():
+        if token.cancelled or future.cancelled() or _is_gone(done):
             return
         error = future.exception()
         if error is None:

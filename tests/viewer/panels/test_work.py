@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent
+import shiboken6
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -100,3 +101,16 @@ def test_busy_counts_jobs(runner: WorkRunner, qtbot: QtBot) -> None:
     runner.submit("a", lambda _: 1, lambda _: None)
     qtbot.waitUntil(lambda: counts == [1, 0])
     assert counts == [1, 0]
+
+
+def test_a_result_for_an_object_that_was_deleted_goes_nowhere(runner: WorkRunner, qtbot: QtBot) -> None:
+    class Panel(QObject):
+        def show_it(self, _: object) -> None:
+            raise AssertionError("the panel is gone")
+
+    gate = threading.Event()
+    panel = Panel()
+    runner.submit("a", lambda _: gate.wait(10), panel.show_it)
+    shiboken6.delete(panel)
+    gate.set()
+    qtbot.waitUntil(lambda: runner.pending == 0)
