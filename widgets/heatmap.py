@@ -243,7 +243,9 @@ class HeatMap(PaintedWidget):
             text("no value")
         if self.current is not None and self.width() - x > 80:
             box = QRectF(x + PAD, y, self.width() - x - 2 * PAD, box_height)
-            told = metrics.elidedText(frame.cell(*self.current), Qt.TextElideMode.ElideRight, int(box.width()))
+            row, column = self.current
+            told = f"{frame.rows[row]}, {frame.columns[column]}: {frame.text(float(frame.values[row, column]))}"
+            told = metrics.elidedText(told, Qt.TextElideMode.ElideLeft, int(box.width()))
             painter.setPen(color(theme, "text"))
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, told)
 

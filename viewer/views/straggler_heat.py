@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.collective.lateness import Lateness, lateness
+from viewer.analyses.collective.lateness import SHARE_OF_STEP, Lateness, lateness
 from viewer.analyses.collective.rank_bandwidth import rank_bandwidth
 from viewer.analyses.collective.roles import roles
 from viewer.base.heat import HeatFrame, ramp_of
@@ -70,6 +70,9 @@ def heat(session: Session, measure: str, *, relative: bool, most_columns: int = 
     numbers = step_numbers(session, longest)
     name, how = next((n, h) for k, n, h in MEASURES if k == measure)
     low, high = ramp_of(shown_values, diverging=relative)
+    if measure != "busbw" and found.step_ns is not None:
+        high = max(high, SHARE_OF_STEP * found.step_ns)  # what makes no straggler stays pale
+        low = -high if relative else low
     note = how + (" Against the median of the same role in the same step." if relative else "")
     if width > 1:
         kept = "furthest from the role's median" if relative else "smallest" if measure == "busbw" else "largest"

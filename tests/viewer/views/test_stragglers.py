@@ -143,3 +143,10 @@ def test_many_steps_share_columns(late: Session) -> None:
 def test_a_role_of_one_has_no_median_to_differ_from() -> None:
     out = against_role(np.array([[1.0, 2.0], [3.0, np.nan], [7.0, 7.0]]), np.array([0, 0, 5]))
     np.testing.assert_array_equal(out, [[-1, np.nan], [1, np.nan], [np.nan, np.nan]])
+
+
+def test_jitter_below_the_limit_of_a_straggler_stays_pale() -> None:
+    view = heat(aligned(RankJob(ranks=4, steps=4)), "own", relative=True)
+    assert view is not None
+    assert view.frame.high == pytest.approx(0.03 * 40_000_000, rel=0.05)
+    assert np.abs(view.frame.share() - 0.5).max() < 0.4
