@@ -155,8 +155,8 @@ class Docks:
         if self._in_job and dock.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(dock):
             dock.raise_()
 
-    def show_below(self, name: str, height: int = HEIGHT_BELOW) -> None:
-        """Show a panel below the lanes, at a height that leaves them most of the window; behind another one there."""
+    def show_below(self, name: str, height: int = HEIGHT_BELOW, *, front: bool = False) -> None:
+        """Show a panel below the lanes, at a height that leaves them most of the window; behind another one unless ``front``."""
         dock = self._docks[name]
         if not self._in_job or dock.isVisibleTo(self._window):
             return
@@ -164,7 +164,9 @@ class Docks:
         if other is not None and not other.isFloating() and not dock.isFloating():
             self._window.tabifyDockWidget(other, dock)
             dock.show()
-            other.raise_()  # who asks for the panel itself raises it
+            dock.raise_()
+            if not front:
+                QTimer.singleShot(0, other.raise_)  # once the tabs stand
             return
         dock.show()
         if not dock.isFloating():

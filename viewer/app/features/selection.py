@@ -44,7 +44,7 @@ class SelectionTable(Feature):
         """Show the panel and go to it."""
         if self.panel is not None and self.window.has_job:
             self._closed = False
-            self.window.docks.show_below("range")
+            self.window.docks.show_below("range", front=True)
             self.window.docks["range"].raise_()
             self.panel.table.setFocus()
 

@@ -33,6 +33,6 @@ class Stragglers(Feature):
     def show_panel(self) -> None:
         """Show the panel and go to it."""
         if self.panel is not None and self.window.has_job:
-            self.window.docks.show_below("stragglers", HEIGHT)
+            self.window.docks.show_below("stragglers", HEIGHT, front=True)
             self.window.docks["stragglers"].raise_()
             self.panel.map.setFocus()
