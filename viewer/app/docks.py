@@ -156,7 +156,7 @@ class Docks:
             dock.raise_()
 
     def show_below(self, name: str, height: int = HEIGHT_BELOW, *, front: bool = False) -> None:
-        """Show a panel below the lanes, at a height that leaves them most of the window; behind another one unless ``front``."""
+        """Show a panel below the lanes, which keep most of the window; behind another one there unless ``front``."""
         dock = self._docks[name]
         if not self._in_job or dock.isVisibleTo(self._window):
             return
