@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.analyses.gpu_work import gpu_work
@@ -178,6 +177,8 @@ class _Names:
         return int(self.stats[:, 1].sum())
 
     def texts(self) -> pa.LargeStringArray:
+        import pyarrow.compute as pc
+
         codes = self.trace.slices.name[self.row]
         return pc.fill_null(self.trace.strings.take(pa.array(codes, mask=codes < 0)), "")
 
@@ -187,6 +188,8 @@ class _Names:
         return self._part(np.sort(at)).texts()
 
     def only(self, names: pa.LargeStringArray) -> _Names:
+        import pyarrow.compute as pc
+
         return self._part(np.flatnonzero(pc.is_in(self.texts(), value_set=names).to_numpy(zero_copy_only=False)))
 
     def _part(self, at: I64) -> _Names:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from viewer.base.errors import UsageError
 from viewer.base.ids import Paint
@@ -162,6 +161,8 @@ def _values(text: str) -> Iterator[str]:
 
 
 def _text(piece: str, value: str) -> Text:
+    import pyarrow.compute as pc
+
     if len(value) > 2 and value.startswith("/") and value.endswith("/"):
         pattern = value[1:-1].replace("\\/", "/")
         try:

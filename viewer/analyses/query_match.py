@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.analyses.query import Query, Span, Term, Text, Value
@@ -42,6 +41,8 @@ def slice_mask(query: Query, item: Input, cancel: CancelToken | None = None) -> 
 
 def texts_matching(trace: Trace, value: Text) -> Bools:
     """bool[strings + 1]: the distinct texts in which it occurs; the last entry serves -1 (no text) and is False."""
+    import pyarrow.compute as pc
+
     find = pc.match_substring_regex if value.regex else pc.match_substring
     hit = find(trace.strings, value.text, ignore_case=True).to_numpy(zero_copy_only=False)
     return np.append(hit, False).astype(np.bool_)
@@ -128,6 +129,7 @@ def _id_or_name(value: Value, written: str, name: str) -> bool:
 def occurs(value: Text, text: str) -> bool:
     """Whether a piece of text, or an expression, is found in a text."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     find = pc.match_substring_regex if value.regex else pc.match_substring
     return bool(find(pa.array([text]), value.text, ignore_case=True)[0].as_py())

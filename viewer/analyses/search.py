@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.analyses.query import FIELDS, Query, QueryError, parse
@@ -45,6 +44,8 @@ class Wanted:
         Raises:
             QueryError: it cannot be searched for; the message is a sentence.
         """
+        import pyarrow.compute as pc
+
         if len(self.text) > MOST_PATTERN:
             raise QueryError(self.text[:20] + "…", f"at most {MOST_PATTERN:,} characters can be searched for.")
         if self.regex:
@@ -194,6 +195,8 @@ def _rows(item: Input, wanted: Wanted, query: Query | None, cancel: CancelToken)
 
 
 def _name_flags(item: Input, wanted: Wanted, cancel: CancelToken) -> Iterator[NDArray[np.bool_]]:
+    import pyarrow.compute as pc
+
     find = pc.match_substring_regex if wanted.regex else pc.match_substring
     strings = item.trace.strings
     for at in range(0, len(strings), _CHUNK):

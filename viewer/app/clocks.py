@@ -63,10 +63,17 @@ def clocks_for(session: Session, choice: str) -> tuple[list[Clock], str]:
                 clock = told[item.rank].upon(based[item.index], item.trace.meta.base_ns or 0)
                 based[item.index] = clock
         return based, "given"
+    if not needs_figures(session, choice):
+        return based, method
     from viewer.analyses.collective.alignment import align, clocks_of
 
     found = align(session)
     return (based, method) if found.reference is None else (clocks_of(session, found), found.method)
+
+
+def needs_figures(session: Session, choice: str) -> bool:
+    """Whether the clocks have to be computed: one rank alone has nothing to be aligned with."""
+    return choice == "auto" and len(session.groups) > 1
 
 
 def read_given(path: Path) -> dict[int, GivenClock]:

@@ -110,6 +110,12 @@ class Build:
         with self._change:
             return self._change.wait_for(over, seconds)
 
+    def share(self, group: str) -> float:
+        """How much of what a group needs is done, 0 to 1."""
+        upto = GROUPS[: GROUPS.index(group) + 1]
+        wanted = [name for name, of in self._group.items() if of in upto]
+        return 1.0 - sum(name in self._open for name in wanted) / max(1, len(wanted))
+
     def stop(self, seconds: float = 0.0) -> None:
         """Kill the helpers, and wait so long for their threads."""
         with self._change:

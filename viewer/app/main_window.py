@@ -1,6 +1,7 @@
 """The main window: start page or timeline in the middle, panels at the right, menus from the action table.
 
-Importing this loads Qt alone; the engine and the panels come with ``workspace`` after the first frame.
+Importing this loads Qt alone; the engine comes with ``workspace`` after the first frame, the
+panels after the lanes.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class MainWindow(QMainWindow):
         self.undo = UndoStack(self)
         self.kept = Keeper(lambda text: dialogs.ask_note(self, text), self.undo, self)
         self.warm_up = WarmUp(self)
-        self.controller = JobController(make_opener, self, self.warm_up.wait_to_read)
+        self.controller = JobController(make_opener, self, self.warm_up.wait_for)
         self.features = [make(self) for make in FEATURES]
         self.actions_ = Actions(self, self._handlers(), theme)
         self.menus = Menus(self, self.actions_, self.undo.stack, self.docks, self.settings)
@@ -188,9 +189,6 @@ class MainWindow(QMainWindow):
 
         workspace = self.workspace = Workspace(self._appearance.theme, self)
         self.stack.addWidget(workspace.timeline)
-        self.docks.fill(
-            {"breakdown": workspace.breakdown, "attribution": workspace.attribution, "files": workspace.files}
-        )
         workspace.hovered.connect(self.status.show_hovered)
         workspace.visible_changed.connect(self.status.show_window)
         workspace.selection_changed.connect(self._selected)
@@ -280,9 +278,10 @@ class MainWindow(QMainWindow):
             self.warm_up.start()
 
     def _advanced(self, view: Overview) -> None:
-        self.progress.update_view(view)
         if not view.done_bytes and not self.warm_up.is_done and view.seconds > COMPILING_AFTER_SECONDS:
-            self.progress.wait_for(PREPARING)
+            self.progress.prepare(PREPARING, self.warm_up.share, view)
+        else:
+            self.progress.update_view(view)
 
     def _snapshot(self, session: Session) -> None:
         if self.workspace is None:
@@ -311,8 +310,6 @@ class MainWindow(QMainWindow):
             self.progress.wait_for(PREPARING)
         else:
             self.progress.hide()
-        if self.workspace is not None and (ending.session is not None or self.has_job):
-            self.workspace.files.set_failures(ending.failures, ending.skipped)
         if ending.session is not None:
             self._snapshot(ending.session)
             self.recent.remember(self._next_job.named)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from viewer.app.clocks import settle_clocks
+from viewer.app.clocks import needs_figures, settle_clocks
 from viewer.app.opening_state import ProgressBoard
 from viewer.app.options import JobOptions
 from viewer.base.errors import Cancelled, InputError, RankscopeError
@@ -83,11 +83,11 @@ class JobController(QObject):
         self,
         make_opener: OpenerFactory | None = None,
         parent: QObject | None = None,
-        wait_to_read: Callable[[CancelToken], None] | None = None,
+        wait_for: Callable[[CancelToken, str], None] | None = None,
     ) -> None:
         super().__init__(parent)
         self._make_opener = make_opener or _make_opener
-        self._wait_to_read = wait_to_read
+        self._wait_for = wait_for
         self._run: Run | None = None
         self._threads: list[threading.Thread] = []
         self._not_before = 0.0
@@ -190,8 +190,8 @@ class JobController(QObject):
         for path in list(run.left_out):
             opener.cancel_file(Path(path))
 
-        if self._wait_to_read is not None:
-            self._wait_to_read(run.token)
+        if self._wait_for is not None:
+            self._wait_for(run.token, "read")
 
         def opened(session: Session) -> None:
             for item in session.inputs:
@@ -205,6 +205,8 @@ class JobController(QObject):
             run.board.settle(left.where, "cancelled")
         options, session = run.options, None
         if result.session.inputs:
+            if self._wait_for is not None and needs_figures(result.session, options.align):
+                self._wait_for(run.token, "figures")
             session = settle_clocks(result.session, options.align, options.given_clocks)
         files = [i.path for i in result.session.inputs]
         jobs = tuple(job_paths([files[i] for i in job], files, run.paths) for job in result.jobs)

@@ -131,6 +131,16 @@ class ProgressView(QFrame):
         self._bar.setRange(0, 0)
         self._text.setText(text)
 
+    def prepare(self, text: str, share: float | None, view: Overview) -> None:
+        """Show a sentence and how far that is, and the state of each file. Changes nothing where nothing changed.
+
+        No bar that moves by itself: it would take a tenth of a core, which the compiler needs.
+        """
+        self._bar.setRange(0, STEPS)
+        self._bar.setValue(int(STEPS * (share or 0.0)))
+        self._text.setText(text)
+        self._update_rows(view)
+
     def update_view(self, view: Overview) -> None:
         """Show the state of all files."""
         if view.total_bytes:

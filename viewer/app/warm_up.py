@@ -13,13 +13,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from viewer.app.compile_ahead import SHARED, Build, Shared, begin_build
 from viewer.base.work import CancelToken
 
 log = logging.getLogger(__name__)
+
+MOST_HELD_SECONDS: Final = 10.0
+"""The panels wait so long for the lanes of a job that opens."""
 
 
 class WarmUp(QObject):
@@ -27,9 +31,11 @@ class WarmUp(QObject):
 
     Signals:
         ready(): modules are imported and lanes can be painted without compiling. Emitted once, also after a failure.
+        engine_loaded(): the panels' modules are imported and what they compute needs no compiling. Emitted once.
     """
 
     ready = Signal()
+    engine_loaded = Signal()
 
     def __init__(self, parent: QObject | None = None, shared: Shared = SHARED) -> None:
         super().__init__(parent)
@@ -38,7 +44,10 @@ class WarmUp(QObject):
         self._begun = threading.Event()
         self._holds = False
         self._lock = threading.Lock()
+        self._telling = threading.Lock()
         self._stop = threading.Event()
+        self._go = threading.Event()
+        self._go.set()
         self._is_ready = False
         self._is_done = False
         self._thread: threading.Thread | None = None
@@ -53,6 +62,19 @@ class WarmUp(QObject):
         """Whether everything is loaded, so that no opening has to compile."""
         return self._is_done
 
+    @property
+    def share(self) -> float | None:
+        """How much of what lanes need is compiled, 0 to 1; None where nothing has to be."""
+        return None if self._build is None else self._build.share("lanes")
+
+    def hold(self) -> None:
+        """Load no more than lanes need: a job opens."""
+        self._go.clear()
+
+    def go_on(self) -> None:
+        """Load the rest."""
+        self._go.set()
+
     def start(self) -> None:
         """Begin; a second call does nothing."""
         if self._thread is None:
@@ -61,19 +83,21 @@ class WarmUp(QObject):
 
     def stop(self, seconds: float = 20.0) -> None:
         """Skip what has not begun, end the helpers, and wait for what else has."""
-        self._stop.set()
+        with self._telling:
+            self._stop.set()
+        self._go.set()
         self._release(seconds)
         if self._thread is not None:
             self._thread.join(seconds)
 
-    def wait_to_read(self, cancel: CancelToken) -> None:
-        """Block until the loops that read files are compiled. For worker threads. Raises Cancelled."""
+    def wait_for(self, cancel: CancelToken, group: str) -> None:
+        """Block until the loops of a group are compiled ("read", "figures"). For worker threads. Raises Cancelled."""
         if self._thread is None:
             return
         self._await(self._begun.wait, cancel)
         build = self._build
         if build is not None:
-            self._await(lambda seconds: build.wait("read", seconds), cancel)
+            self._await(lambda seconds: build.wait(group, seconds), cancel)
 
     def _await(self, over: Callable[[float], bool], cancel: CancelToken) -> None:
         while not self._stop.is_set() and not over(0.05):
@@ -109,26 +133,41 @@ class WarmUp(QObject):
         except Exception:
             log.exception("warming up the lanes failed")
         self._is_ready = True
-        if self._stop.is_set():
+        if not self._tell(self.ready):
             return
-        try:
-            self.ready.emit()
-        except RuntimeError:
-            return  # the window is gone
         log.info("lanes ready after %.2f s", time.monotonic() - begin)
+        self._go.wait(MOST_HELD_SECONDS)
         try:
+            from viewer.app.features.side_panels import load_panels
+
+            load_panels()
             if build is not None:
                 build.wait("figures")
-            if not self._stop.is_set():
-                warm_engine()
+        except Exception:
+            log.exception("loading the panels failed")
+        if not self._tell(self.engine_loaded):
+            return
+        try:
+            warm_engine()
         except Exception:
             log.exception("warming up the engine failed")
         self._is_done = True
         log.info("engine ready after %.2f s", time.monotonic() - begin)
 
+    def _tell(self, signal: SignalInstance) -> bool:
+        """Emit; False when nobody listens any more."""
+        with self._telling:  # who stops this may take the window away next
+            if self._stop.is_set():
+                return False
+            try:
+                signal.emit()
+            except RuntimeError:
+                return False  # the window is gone
+        return True
+
 
 def warm_lanes() -> None:
-    """Import the panels, and load or compile the loops that paint lanes."""
+    """Import the timeline, and load or compile the loops that paint lanes."""
     import viewer.app.workspace  # noqa: F401  (imported here, off the GUI thread)
     from viewer.views.lanes import warm_up
 

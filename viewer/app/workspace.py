@@ -1,4 +1,4 @@
-"""The panels of one job. Made after the window's first frame: importing them loads the engine."""
+"""The timeline of one job and what panels share. Made after the window's first frame: importing it loads the engine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from viewer.base.session_file import SavedColors
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.base.work import CancelToken
-from viewer.panels.attribution import AttributionPanel
-from viewer.panels.breakdown import BreakdownPanel
 from viewer.panels.context import JobContext
-from viewer.panels.files import FilesPanel
 from viewer.panels.timeline import TimelinePanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
@@ -29,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Workspace(QObject):
-    """Context, timeline and side panels of one window.
+    """Context and timeline of one window.
 
     Signals:
         hovered(str): what is under the pointer.
@@ -53,9 +50,6 @@ class Workspace(QObject):
         self._theme, self._safe_paints = theme, False
         self.context = JobContext(theme, self.work, self)
         self.timeline = TimelinePanel(self.context, parent)
-        self.breakdown = BreakdownPanel(self.context, parent)
-        self.attribution = AttributionPanel(self.context, parent)
-        self.files = FilesPanel(self.context, parent)
         self.timeline.hovered.connect(self.hovered)
         self.work.busy_changed.connect(self.busy_changed)
         self.context.window_changed.connect(self._tell_visible)

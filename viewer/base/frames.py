@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import LaneKind, Paint
-from viewer.base.kept import SliceAnchor
 from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 
 if TYPE_CHECKING:
@@ -267,24 +266,6 @@ class PanelFrame:
     subtitle: str = ""
     paint: Paint | None = None
     sections: tuple[Section, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A text callout on the timeline. ``lane`` is a LaneRow key; (dx, dy) is the box's offset from its anchor in px.
-
-    ``slice`` is the slice that it speaks of, if any; then the time is that of the slice in the session that is shown,
-    and ``depth`` its sub-row.
-    """
-
-    id: int
-    time_ns: int
-    lane: str
-    text: str
-    dx: float = 24.0
-    dy: float = -44.0
-    slice: SliceAnchor | None = None
-    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)

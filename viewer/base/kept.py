@@ -23,6 +23,24 @@ class SliceAnchor:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """A text callout on the timeline. ``lane`` is a LaneRow key; (dx, dy) is the box's offset from its anchor in px.
+
+    ``slice`` is the slice that it speaks of, if any; then the time is that of the slice in the session that is shown,
+    and ``depth`` its sub-row.
+    """
+
+    id: int
+    time_ns: int
+    lane: str
+    text: str
+    dx: float = 24.0
+    dy: float = -44.0
+    slice: SliceAnchor | None = None
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """An instant (``end_ns == start_ns``) or a range of session time; ``lane`` is a LaneRow key, "" for all lanes."""
 

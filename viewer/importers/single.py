@@ -18,9 +18,8 @@ import pyarrow as pa
 from viewer.base.errors import Cancelled, InputError
 from viewer.base.findings import Finding
 from viewer.base.work import CancelToken, ProgressSink
-from viewer.importers.base import ImportJob
+from viewer.importers.base import Importer, ImportJob
 from viewer.importers.packed import DAMAGED, STEP, PackedInput, unpack, unpack_in_memory
-from viewer.importers.registry import importer_of
 from viewer.importers.source import Source, explain_os_error
 from viewer.store.args import ArgsText, ArgsWriter
 from viewer.store.assemble import assemble
@@ -34,6 +33,13 @@ from viewer.store.trace import Came, Trace
 log = logging.getLogger(__name__)
 
 _UNWRITABLE: Final = (OSError, pa.ArrowException, msgspec.MsgspecError)
+
+
+def importer_of(source: Source) -> tuple[Importer, int]:
+    """See the registry: it and all that scans text are loaded for the first source that is not in the cache."""
+    from viewer.importers.registry import importer_of as find
+
+    return find(source)
 
 
 class SourceOpener:

@@ -9,8 +9,10 @@ from typing import Any, Final, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
+from numba.core.runtime.nrt import rtsys
 
 from viewer.jit.folder import code_folder, prepare
 
@@ -40,10 +42,25 @@ def allocating_kernel(function: F) -> F:
     return _compiled(function, counts=True)
 
 
+class _QuickCache(FunctionCache):
+    """Loads compiled code without the compiler's own tables.
+
+    numba fills them before it loads anything, which takes longer than all loading of a start. What compiles fills
+    them itself; what is loaded needs no more of it than the runtime that makes arrays.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
+
 def _compiled(function: F, counts: bool) -> F:
     options: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True, "_nrt": counts}
-    compiled: F = cast(F, numba.njit(nogil=True, cache=_KEEP, **options)(function))
-    return compiled
+    compiled: Any = numba.njit(nogil=True, **options)(function)
+    if _KEEP:
+        compiled._cache = _QuickCache(function)  # type: ignore[no-untyped-call]
+    return cast(F, compiled)
 
 
 def _may_allocate(function: Callable[..., Any]) -> bool:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel
 
-from viewer.base.frames import Note
-from viewer.base.kept import Mark
+from viewer.base.kept import Mark, Note
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.time import format_duration
 from viewer.panels.context import JobContext

@@ -8,8 +8,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.base.frames import Arrow, LaneGroup, Note, PlacedRow, Placement
+from viewer.base.frames import Arrow, LaneGroup, PlacedRow, Placement
 from viewer.base.ids import Paint
+from viewer.base.kept import Note
 from viewer.base.selection import EMPTY, Selection
 from viewer.base.theme import Theme
 from viewer.panels.lane_looks import LaneLooks

@@ -8,8 +8,9 @@ from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF
 
-from viewer.base.frames import Arrow, Hit, Note, PlacedRow
+from viewer.base.frames import Arrow, Hit, PlacedRow
 from viewer.base.ids import Paint
+from viewer.base.kept import Note
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 PIECE: Final = 1 << 16
@@ -59,6 +58,8 @@ def _end_of_part(pattern: str, at: int) -> int:
 
 
 def _known(pattern: str) -> bool:
+    import pyarrow.compute as pc
+
     try:
         pc.match_substring_regex(_EMPTY, pattern, ignore_case=True)
     except pa.ArrowInvalid:
@@ -118,11 +119,15 @@ class NameRules:
 
 
 def _flags(names: pa.LargeStringArray, pattern: str, *, ignore_case: bool = True) -> Any:
+    import pyarrow.compute as pc
+
     return pc.match_substring_regex(names, pattern, ignore_case=ignore_case).to_numpy(zero_copy_only=False)
 
 
 def heads(names: pa.LargeStringArray, most: int) -> pa.LargeStringArray:
     """The first ``most`` characters of each name."""
+    import pyarrow.compute as pc
+
     if len(names) and pc.max(pc.binary_length(names)).as_py() > most:
         return pc.utf8_slice_codeunits(names, 0, most)
     return names

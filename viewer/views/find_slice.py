@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow.compute as pc
 
 from viewer.base.ids import GPU_CLASSES
 from viewer.base.selection import SliceRef, TimeRange
@@ -22,6 +21,8 @@ def longest_named(session: Session, part: str, window: TimeRange | None = None) 
 
     Ties go to the first input, then to the first row.
     """
+    import pyarrow.compute as pc
+
     best: SliceRef | None = None
     longest = (False, -1)
     for item in session.inputs:

@@ -15,8 +15,8 @@ import msgspec
 
 from viewer.base.clock import GivenClock
 from viewer.base.errors import UsageError
-from viewer.base.frames import LaneGroup, Note
-from viewer.base.kept import Bookmark, Mark, SliceAnchor
+from viewer.base.frames import LaneGroup
+from viewer.base.kept import Bookmark, Mark, Note, SliceAnchor
 from viewer.base.selection import GapRef, Selection, TimeRange
 from viewer.base.session_file import (
     SavedBookmark,

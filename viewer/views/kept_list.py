@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from viewer.base.frames import Note
-from viewer.base.kept import Bookmark, Mark
+from viewer.base.kept import Bookmark, Mark, Note
 from viewer.base.time import format_duration
 from viewer.views.ticks import exact
 

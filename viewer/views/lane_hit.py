@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.base.frames import Box, Hit, PlacedRow, Placement
@@ -170,4 +169,6 @@ def same_name(session: Session, ref: SliceRef) -> dict[int, NDArray[np.int64]]:
 
 
 def _string_of(trace: Trace, name: str) -> int:
+    import pyarrow.compute as pc
+
     return int(pc.index(trace.strings, pa.scalar(name, trace.strings.type)).as_py())

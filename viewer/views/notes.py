@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from viewer.base.errors import UsageError
-from viewer.base.frames import LaneGroup, LaneRow, Note
-from viewer.base.kept import SliceAnchor
+from viewer.base.kept import Note, SliceAnchor
 from viewer.base.time import parse_duration
+
+if TYPE_CHECKING:
+    from viewer.base.frames import LaneGroup, LaneRow
 
 MAX_TEXT: Final = 500
 MAX_NOTES: Final = 1_000

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from viewer.base.errors import UsageError
-from viewer.base.frames import Note, Placement
+from viewer.base.frames import Placement
 from viewer.base.ids import Paint
-from viewer.base.kept import Mark
+from viewer.base.kept import Mark, Note
 from viewer.base.scene import MAX_SIDE, Bounds, Measure, PictureScene, plain_measure
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.base.theme import Theme

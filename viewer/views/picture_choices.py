@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from viewer.base.errors import UsageError
-from viewer.base.frames import Note
-from viewer.base.kept import Mark
+from viewer.base.kept import Mark, Note
 from viewer.base.scene import check_size
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.base.theme import Theme

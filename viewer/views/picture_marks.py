@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewer.base.frames import LaneGroup, Note, PlacedRow
+from viewer.base.frames import LaneGroup, PlacedRow
 from viewer.base.ids import Paint
+from viewer.base.kept import Note
 from viewer.base.scene import (
     Bounds,
     Font,

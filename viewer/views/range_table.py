@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.analyses.query import QueryError, Span, Term, Text, parse
@@ -235,6 +234,8 @@ def matching(frame: ColumnFrame, text: str) -> Bools | None:
 
 
 def _term(frame: ColumnFrame, term: Term) -> Bools:
+    import pyarrow.compute as pc
+
     first = frame.columns[0]
     if term.field == "class" and frame.paints:
         return np.isin(np.array([-1 if p is None else int(p) for p in frame.paints]), [int(v) for v in _paint(term)])

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from viewer.base.clock import Clock
-from viewer.base.frames import LaneGroup, Note
+from viewer.base.frames import LaneGroup
+from viewer.base.kept import Note
 from viewer.base.selection import GapRef, Selection, TimeRange
 from viewer.store.session import Session
 

@@ -76,6 +76,15 @@ def test_clocks_as_text_are_read_back(tmp_path: Path) -> None:
         assert abs(one.clock.to_raw(at) - other.clock.to_raw(at)) <= 1
 
 
+def test_one_rank_is_not_compared_with_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise AssertionError("aligned")
+
+    monkeypatch.setattr("viewer.analyses.collective.alignment.align", fail)
+    session = RankJob(ranks=1).session()
+    assert settle_clocks(session, "auto") is session
+
+
 def test_a_report_gives_its_clocks_back(tmp_path: Path) -> None:
     session = RankJob(ranks=4, steps=30, offsets={1: 700_000}, drift_ppm={3: 20.0}).session()
     aligned = settle_clocks(session, "auto")

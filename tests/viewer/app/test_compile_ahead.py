@@ -56,6 +56,14 @@ def test_every_kernel_goes_to_one_helper_after_its_callees(tmp_path: Path) -> No
     assert not made.failed
 
 
+def test_how_far_it_is_counts_what_a_group_needs() -> None:
+    entries = [Entry("a.a", "read", ()), Entry("a.b", "lanes", ()), Entry("a.c", "figures", ())]
+    made = Build(entries, 1)
+    assert made.share("lanes") == 0.0
+    made._settle(entries[0], ok=True)
+    assert [made.share(group) for group in ("read", "lanes")] == [1.0, 0.5]
+
+
 def test_a_build_that_is_stopped_when_all_is_there_still_says_that_it_is_complete(tmp_path: Path) -> None:
     finished = threading.Event()
     made = build(tmp_path / "log", done=finished.set)

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from tests.viewer.app.conftest import trace_text
 from viewer.app import dialogs
+from viewer.app.features.side_panels import SidePanels
 from viewer.app.keys_dialog import KeysDialog
 from viewer.app.main_window import MainWindow
 from viewer.app.message_bar import Message
@@ -52,12 +53,17 @@ def drop(window: MainWindow, mime: QMimeData, modifiers: Qt.KeyboardModifier = Q
     return event.isAccepted()
 
 
+def side(window: MainWindow) -> SidePanels:
+    return next(f for f in window.features if isinstance(f, SidePanels))
+
+
 def opened(qtbot: QtBot, window: MainWindow, inputs: int) -> None:
     def there() -> bool:
         return (
             window.workspace is not None
             and len(window.workspace.session.inputs) == inputs
             and not window.controller.running
+            and side(window).are_filled
         )
 
     qtbot.waitUntil(there, timeout=PATIENCE)
@@ -70,10 +76,55 @@ def texts(window: MainWindow) -> list[str]:
 def test_importing_the_window_loads_neither_pyqtgraph_nor_the_engine() -> None:
     code = (
         "import sys, viewer.app.main_window, viewer.app.gui\n"
-        "heavy = {'pyqtgraph', 'numba', 'pyarrow'} & set(sys.modules)\nsys.exit(repr(heavy) if heavy else 0)"
+        "heavy = {'pyqtgraph', 'numba', 'pyarrow', 'numpy'} & set(sys.modules)\nsys.exit(repr(heavy) if heavy else 0)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_lanes_of_a_cached_job_load_no_more_than_they_need() -> None:
+    code = (
+        "import sys, viewer.app.workspace, viewer.importers.opening\n"
+        "heavy = {'pyarrow.compute', 'pyqtgraph', 'viewer.importers.registry', 'viewer.jit.scan_events',\n"
+        " 'viewer.panels.section_view', 'viewer.panels.range_table', 'viewer.analyses.collective.alignment'}\n"
+        "heavy &= set(sys.modules)\nsys.exit(repr(heavy) if heavy else 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_panels_are_made_after_the_lanes_one_per_turn(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
+    window = windows()
+    window.warm_up.stop()  # nothing else asks for the panels
+    window.open_paths([job_folder])
+    window._build_workspace()
+    qtbot.waitUntil(lambda: window.has_job and not window.controller.running, timeout=PATIENCE)
+    names = ("attribution", "breakdown", "files", "range", "kept")
+    before = {name: window.docks[name].widget() for name in names}
+    panels = side(window)
+    panels.fill()
+    assert all(window.docks[name].widget() is before[name] for name in names)
+    with qtbot.waitSignal(panels.filled, timeout=PATIENCE):
+        panels._make_next()
+        assert [n for n in names if window.docks[n].widget() is not before[n]] == ["attribution"]
+    assert [window.docks[n].widget().accessibleName() for n in names[:4]] == [
+        "Attribution",
+        "Breakdown",
+        "Import",
+        "Selection",
+    ]
+    assert window.docks["kept"].widget() is not before["kept"]
+
+
+def test_what_did_not_open_is_told_to_a_panel_that_comes_later(
+    qtbot: QtBot, windows: Windows, job_folder: Path
+) -> None:
+    (job_folder / "rank 2.json").write_text("{")
+    window = windows()
+    window.open_paths([job_folder, job_folder / "rank 2.json"])
+    opened(qtbot, window, 2)
+    window.docks["files"].widget().copy()
+    assert "rank 2.json" in QGuiApplication.clipboard().text()
 
 
 def test_the_start_page_comes_first(windows: Windows) -> None:

@@ -101,6 +101,18 @@ def test_a_file_that_does_not_open_looks_unlike_one_that_does(qtbot: QtBot, them
     assert [bars[f"Progress of {s}.json"] for s in states] == [STEPS, 0, 0]
 
 
+def test_a_bar_moves_by_itself_no_more_while_the_engine_is_prepared(qtbot: QtBot, theme: Theme) -> None:
+    view = ProgressView(theme)
+    qtbot.addWidget(view)
+    view.begin("Opening job", expanded=True)
+    view.prepare("Preparing", 0.25, Overview((state("/x/a.json", "waiting", 0, 0),), 0, 1000))
+    bars = {b.accessibleName(): b for b in view.findChildren(QProgressBar)}
+    bar = bars["Overall progress"]
+    assert (bar.value(), bar.maximum()) == (STEPS // 4, STEPS)
+    assert view._text.text() == "Preparing"
+    assert "Progress of a.json" in bars
+
+
 def test_files_of_one_name_are_told_apart_by_their_folder(qtbot: QtBot, theme: Theme) -> None:
     view = ProgressView(theme)
     qtbot.addWidget(view)

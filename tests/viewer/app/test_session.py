@@ -19,6 +19,7 @@ from pytestqt.qtbot import QtBot
 from tests.viewer.app.test_main_window import drop, mime_of
 from viewer.app import dialogs
 from viewer.app.features.session import SessionFeature
+from viewer.app.features.side_panels import SidePanels
 from viewer.app.main_window import MainWindow
 from viewer.app.unsaved import LeftBehind, UnsavedFile, left_behind, unsaved_folder
 from viewer.base.selection import Selection, SliceRef, TimeRange
@@ -39,6 +40,7 @@ def opened(qtbot: QtBot, window: MainWindow, inputs: int) -> None:
             and len(window.workspace.session.inputs) == inputs
             and not window.controller.running
             and feature(window)._coming is None
+            and next(f for f in window.features if isinstance(f, SidePanels)).are_filled
         )
 
     qtbot.waitUntil(there, timeout=PATIENCE)

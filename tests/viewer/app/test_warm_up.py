@@ -60,7 +60,23 @@ def test_when_the_helpers_die_the_window_is_warmed_up_all_the_same(qtbot: QtBot,
     with qtbot.waitSignal(warm.ready, timeout=20_000):
         warm.start()
     qtbot.waitUntil(lambda: warm.is_done, timeout=20_000)
-    warm.wait_to_read(CancelToken())
+    warm.wait_for(CancelToken(), "read")
+    warm.stop()
+    assert light == ["lanes", "engine"]
+
+
+def test_a_job_that_opens_holds_up_the_panels_until_its_lanes_are_there(qtbot: QtBot, light: list[str]) -> None:
+    warm = warm_up.WarmUp(shared=Shared(lambda: None))
+    loaded: list[None] = []
+    warm.engine_loaded.connect(lambda: loaded.append(None))
+    warm.hold()
+    with qtbot.waitSignal(warm.ready, timeout=20_000):
+        warm.start()
+    assert not loaded
+    assert light == ["lanes"]
+    with qtbot.waitSignal(warm.engine_loaded, timeout=20_000):
+        warm.go_on()
+    qtbot.waitUntil(lambda: warm.is_done, timeout=20_000)
     warm.stop()
     assert light == ["lanes", "engine"]
 
@@ -69,7 +85,7 @@ def test_a_closing_window_ends_its_helpers_and_loads_nothing_more(qtbot: QtBot, 
     warm = warm_up.WarmUp(shared=built_by("import time; time.sleep(100)"))
     warm.start()
     token = CancelToken()
-    waited = threading.Thread(target=warm.wait_to_read, args=(token,))
+    waited = threading.Thread(target=warm.wait_for, args=(token, "read"))
     waited.start()
     warm.stop()
     waited.join(20)
@@ -83,7 +99,7 @@ def test_reading_waits_for_its_loops_until_it_is_cancelled(qtbot: QtBot, light: 
     token = CancelToken()
     token.cancel()
     with pytest.raises(Cancelled):
-        warm.wait_to_read(token)
+        warm.wait_for(token, "read")
     warm.stop()
 
 
@@ -91,6 +107,6 @@ def test_reading_begins_before_the_lanes_are_there(qtbot: QtBot, light: list[str
     program = "import sys, time; name = sys.stdin.readline().strip(); print('ok', name, flush=True); time.sleep(100)"
     warm = warm_up.WarmUp(shared=built_by(program))
     warm.start()
-    warm.wait_to_read(CancelToken())
+    warm.wait_for(CancelToken(), "read")
     assert not warm.is_ready
     warm.stop()

@@ -12,9 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from tests.support.build import call, kernel, make_session, make_trace, op, python, row_named, rows_named
 from tests.support.themes import theme
-from viewer.base.frames import Note
 from viewer.base.ids import Paint
-from viewer.base.kept import Mark, SliceAnchor
+from viewer.base.kept import Mark, Note, SliceAnchor
 from viewer.base.selection import EMPTY, GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.panels.context import JobContext
 from viewer.panels.timeline import TimelinePanel

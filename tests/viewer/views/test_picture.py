@@ -11,7 +11,7 @@ from tests.picture_job import GEMM, HOSTILE, NCCL, PLAIN, US, Event, job, trace_
 from viewer import __version__
 from viewer.app.themes import load_theme
 from viewer.base.errors import UsageError
-from viewer.base.frames import Note
+from viewer.base.kept import Note
 from viewer.base.scene import (
     Bounds,
     PictureScene,

@@ -7,7 +7,8 @@ import pytest
 from tests.picture_job import US, job
 from viewer.app.themes import load_theme
 from viewer.base.errors import UsageError
-from viewer.base.frames import Note, Placement
+from viewer.base.frames import Placement
+from viewer.base.kept import Note
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.store.session import Session
 from viewer.views.picture import ViewRows

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.build import annotation, call, kernel, make_session, make_trace
 from viewer.base.clock import Clock
-from viewer.base.frames import Note
+from viewer.base.kept import Note
 from viewer.base.selection import GapRef, Selection, TimeRange
 from viewer.store.session import Session
 from viewer.views.lane_tree import build_tree

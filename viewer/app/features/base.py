@@ -39,7 +39,10 @@ class Feature(QObject):
         return handler
 
     def attach(self, workspace: Workspace) -> None:
-        """The panels are there: connect to them. Called once."""
+        """The timeline is there: connect to it. Called once."""
+
+    def attach_panel(self, workspace: Workspace) -> None:
+        """The lanes are on the screen: make the feature's panel, if it has one. Called once, after :meth:`attach`."""
 
     def opens(self, paths: list[Path]) -> bool:
         """Whether the feature opens these paths in its own way, and does so (a session file)."""

@@ -51,9 +51,9 @@ class MarksFeature(Feature):
         keeper.notes.changed.connect(kept.set_notes)
         keeper.marks.changed.connect(kept.set_marks)
         workspace.context.session_changed.connect(self._find_again)
-        self._attach_panel(workspace)
 
-    def _attach_panel(self, workspace: Workspace) -> None:
+    def attach_panel(self, workspace: Workspace) -> None:
+        """List what is kept."""
         from viewer.panels.kept_panel import KeptPanel
 
         panel = self.panel = KeptPanel(workspace.context, self.window)
@@ -64,6 +64,7 @@ class MarksFeature(Feature):
         panel.menu_wanted.connect(self._add_colors)
         workspace.context.session_changed.connect(self._list)
         self.window.kept.changed.connect(self._list)
+        self._list()
 
     def _list(self, _: object = None) -> None:
         workspace, kept = self.window.workspace, self.window.kept

@@ -17,6 +17,7 @@ from viewer.app.features.pictures import PictureActions
 from viewer.app.features.running import Running
 from viewer.app.features.selection import SelectionTable
 from viewer.app.features.session import SessionFeature
+from viewer.app.features.side_panels import SidePanels
 from viewer.app.features.steps import Steps
 from viewer.app.features.stragglers import Stragglers
 
@@ -35,4 +36,5 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     ClocksFeature,
     Running,
     Stragglers,
+    SidePanels,
 )

@@ -28,17 +28,20 @@ class SelectionTable(Feature):
         return {"selection_table": self.show_table}
 
     def attach(self, workspace: Workspace) -> None:
+        """Follow the selection."""
+        docks = self.window.docks
+        docks["range"].installEventFilter(self)
+        docks["range"].toggleViewAction().triggered.connect(self._toggled)
+        workspace.context.selection_changed.connect(self._selected)
+
+    def attach_panel(self, workspace: Workspace) -> None:
         """Make the panel."""
         from viewer.panels.range_table import RangePanel
 
         self.panel = RangePanel(workspace.context, self.window)
-        docks = self.window.docks
-        docks.fill({"range": self.panel})
-        docks["range"].installEventFilter(self)
-        docks["range"].toggleViewAction().triggered.connect(self._toggled)
+        self.window.docks.fill({"range": self.panel})
         self.panel.save_requested.connect(self.save)
         self.panel.emphasis_wanted.connect(workspace.timeline.lane_tools.emphasise)
-        workspace.context.selection_changed.connect(self._selected)
 
     def show_table(self) -> None:
         """Show the panel and go to it."""

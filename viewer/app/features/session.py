@@ -363,6 +363,7 @@ class SessionFeature(Feature):
         """Keep what is not saved unless the person said that it may go."""
         self.offers.looked = True
         self._timer.stop()
+        self._looked = True
         keep = self.dirty and not self._discarded
         if keep:
             self._number += 1

@@ -1,0 +1,130 @@
+"""The panels beside the lanes: made when the lanes are on the screen, one per turn of the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import Qt, QTimer, Signal
+
+from viewer.app.features.base import Feature
+
+if TYPE_CHECKING:
+    from viewer.app.main_window import MainWindow
+    from viewer.app.open_job import Ending
+    from viewer.app.workspace import Workspace
+    from viewer.base.errors import InputError
+    from viewer.base.findings import Finding
+    from viewer.panels.files import FilesPanel
+
+FIRST_FRAME_MS: Final = 30
+"""Lanes are painted before the panels are loaded."""
+
+
+def load_panels() -> None:
+    """Import what the panels are made of. For a worker thread: the window turns meanwhile."""
+    import viewer.panels.attribution
+    import viewer.panels.breakdown
+    import viewer.panels.files
+    import viewer.panels.kept_panel
+    import viewer.panels.range_table  # noqa: F401
+
+
+class SidePanels(Feature):
+    """Fills the docks of one window.
+
+    Signals:
+        filled(): all panels are there. Emitted once.
+    """
+
+    filled = Signal()
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._left: list[Callable[[Workspace], None]] | None = None
+        self._files: FilesPanel | None = None
+        self._failures: tuple[Sequence[InputError], Sequence[Finding]] = (), ()
+        self._shows = False  # whether files of the job that opens are open
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._make_next)
+        window.warm_up.engine_loaded.connect(self.fill, Qt.ConnectionType.QueuedConnection)
+        window.controller.opening.connect(self._opening)
+        window.controller.snapshot.connect(self._snapshot)
+        window.controller.ended.connect(self._ended)
+
+    @property
+    def are_filled(self) -> bool:
+        """Whether all panels are there."""
+        return self._left == []
+
+    def attach(self, _: Workspace) -> None:
+        """Go on when the lanes are on the screen."""
+        if self._shows or not self.window.controller.running:
+            self._go_on()
+
+    def fill(self) -> None:
+        """Begin, once the timeline is there; a second call does nothing."""
+        if self._left is None:
+            features = [feature.attach_panel for feature in self.window.features]
+            self._left = [self._make_attribution, self._make_breakdown, self._make_files, *features]
+            self._timer.start()
+
+    def _opening(self, _: object) -> None:
+        self._shows = False
+        if self.window.workspace is None:
+            self.window.warm_up.hold()
+
+    def _snapshot(self, _: object) -> None:
+        self._shows = True
+        if self.window.workspace is not None:
+            self._go_on()
+
+    def _ended(self, ending: Ending) -> None:
+        self._shows |= ending.session is not None
+        if ending.session is not None or self.window.has_job:
+            self.set_failures(ending.failures, ending.skipped)
+        if self.window.workspace is not None or not self._shows:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        QTimer.singleShot(FIRST_FRAME_MS, self, self.window.warm_up.go_on)
+
+    def set_failures(self, failures: Sequence[InputError], skipped: Sequence[Finding]) -> None:
+        """Tell the Import panel, now or when it is there, what did not open and what is no trace."""
+        self._failures = failures, skipped
+        if self._files is not None:
+            self._files.set_failures(failures, skipped)
+
+    def shutdown(self) -> None:
+        """The window closes: make no more."""
+        self._left = []
+        self._timer.stop()
+
+    def _make_next(self) -> None:
+        workspace = self.window.workspace
+        if workspace is None or not self._left:
+            return
+        self._left.pop(0)(workspace)
+        if self._left:
+            self._timer.start()
+        else:
+            self.filled.emit()
+
+    def _make_attribution(self, workspace: Workspace) -> None:
+        from viewer.panels.attribution import AttributionPanel
+
+        self.window.docks.fill({"attribution": AttributionPanel(workspace.context, self.window)})
+
+    def _make_breakdown(self, workspace: Workspace) -> None:
+        from viewer.panels.breakdown import BreakdownPanel
+
+        self.window.docks.fill({"breakdown": BreakdownPanel(workspace.context, self.window)})
+
+    def _make_files(self, workspace: Workspace) -> None:
+        from viewer.panels.files import FilesPanel
+
+        self._files = FilesPanel(workspace.context, self.window)
+        self._files.set_failures(*self._failures)
+        self.window.docks.fill({"files": self._files})
