@@ -240,4 +240,6 @@ def runs_by_name(trace: Trace) -> tuple[I64, I64]:
 
 def runs_with_text(trace: Trace, name: str) -> I64:
     """As :func:`runs_of_name` by text: the same kernel in another file. Empty when the file does not know the name."""
+    import pyarrow.compute as pc
+
     return runs_of_name(trace, int(pc.index(trace.strings, pa.scalar(name, trace.strings.type)).as_py()))

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from viewer.app import dialogs
 from viewer.app.features.clocks import ClocksFeature
 from viewer.app.features.session import SessionFeature
+from viewer.app.features.side_panels import SidePanels
 from viewer.app.main_window import MainWindow
 from viewer.base.clock import Clock, GivenClock
 from viewer.base.selection import Selection, SliceRef, TimeRange
@@ -78,8 +79,10 @@ def opened(qtbot: QtBot, windows: Windows, path: Path) -> MainWindow:
     window.show()
     window.open_paths([path])
     session = next(f for f in window.features if isinstance(f, SessionFeature))
+    side = next(f for f in window.features if isinstance(f, SidePanels))
     qtbot.waitUntil(
-        lambda: window.has_job and not window.controller.running and session._coming is None, timeout=PATIENCE
+        lambda: window.has_job and not window.controller.running and session._coming is None and side.are_filled,
+        timeout=PATIENCE,
     )
     settle(qtbot, window)
     return window

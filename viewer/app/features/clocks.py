@@ -56,20 +56,23 @@ class ClocksFeature(Feature):
         return {"clocks": self.show_panel, "raw_times": self.on_job(lambda _: self.toggle_raw())}
 
     def attach(self, workspace: Workspace) -> None:
-        """Show the panel and take what it asks for."""
+        """Say in the status bar what is in force."""
+        self.window.statusBar().addPermanentWidget(self.label)
+        self.label.show()
+        workspace.context.session_changed.connect(self._tell)
+        self._tell(workspace.session)
+
+    def attach_panel(self, workspace: Workspace) -> None:
+        """Make the panel and take what it asks for."""
         from viewer.panels.clocks import ClocksPanel
 
         panel = self.panel = ClocksPanel(workspace.context, self.window)
         self.window.docks.fill({"clocks": panel})
-        self.window.statusBar().addPermanentWidget(self.label)
-        self.label.show()
         panel.wished.connect(self.wish)
         panel.raw_toggled.connect(self.toggle_raw)
         panel.load_wanted.connect(self.ask_load)
         panel.save_wanted.connect(self.ask_save)
         panel.refused.connect(lambda text: self.window.say("warning", text))
-        workspace.context.session_changed.connect(self._tell)
-        self._tell(workspace.session)
 
     def show_panel(self) -> None:
         """Bring the panel to the front."""

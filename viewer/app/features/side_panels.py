@@ -25,6 +25,7 @@ def load_panels() -> None:
     """Import what the panels are made of. For a worker thread: the window turns meanwhile."""
     import viewer.panels.attribution
     import viewer.panels.breakdown
+    import viewer.panels.clocks
     import viewer.panels.files
     import viewer.panels.kept_panel
     import viewer.panels.range_table  # noqa: F401
