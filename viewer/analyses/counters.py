@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.store.trace import Trace
@@ -72,6 +71,8 @@ def _keys(trace: Trace) -> tuple[I64, list[str]]:
     """Per sample what series it is of, as one number, and the processes that the lowest 20 bits stand for."""
 
     def build() -> tuple[I64, list[str]]:
+        import pyarrow.compute as pc
+
         c = trace.counters
         pids = pc.dictionary_encode(pa.array(c.pid) if not isinstance(c.pid, pa.ChunkedArray) else c.pid)
         if isinstance(pids, pa.ChunkedArray):
@@ -85,6 +86,8 @@ def _keys(trace: Trace) -> tuple[I64, list[str]]:
 
 
 def _tracks(trace: Trace) -> tuple[Track, ...]:
+    import pyarrow.compute as pc
+
     if not len(trace.counters):
         return ()
     key, pids = _keys(trace)
