@@ -167,7 +167,8 @@ def test_attribution_follows_group_and_range_and_computes_nothing_twice(
     assert value(panel.view, 0, "sum = span") == "50 ns"
     context.set_window(TimeRange(0, 77))
     settle(qtbot, context)
-    assert asked == [(None, None), (1, None), (1, TimeRange(0, 50))]
+    chosen: frozenset[int] = frozenset()  # no lanes are
+    assert asked == [(None, None, chosen), (1, None, chosen), (1, TimeRange(0, 50), chosen)]
 
 
 def test_a_row_of_a_rank_selects_it_and_a_button_all_of_them_again(

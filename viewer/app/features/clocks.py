@@ -45,7 +45,8 @@ class ClocksFeature(Feature):
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._before_raw: ClockChoice | None = None
-        self.label = QToolButton()
+        self.label = QToolButton(window)
+        self.label.hide()  # until it stands in the status bar
         self.label.setAutoRaise(True)
         self.label.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.label.setAccessibleName("Clocks")

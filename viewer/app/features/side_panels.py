@@ -28,7 +28,8 @@ def load_panels() -> None:
     import viewer.panels.clocks
     import viewer.panels.files
     import viewer.panels.kept_panel
-    import viewer.panels.range_table  # noqa: F401
+    import viewer.panels.range_table
+    import viewer.panels.stragglers  # noqa: F401
 
 
 class SidePanels(Feature):

@@ -23,7 +23,7 @@ class Stragglers(Feature):
         """What runs for which action."""
         return {"stragglers": self.show_panel}
 
-    def attach(self, workspace: Workspace) -> None:
+    def attach_panel(self, workspace: Workspace) -> None:
         """Make the panel."""
         from viewer.panels.stragglers import StragglersPanel
 
