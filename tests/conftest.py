@@ -48,10 +48,16 @@ def _compiled_folder() -> Path:
     raise RuntimeError(f"no free slot under {top}")
 
 
+def _release() -> None:
+    while _held:
+        _held.pop().close()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Private folders before anything is imported; session fixtures see these, each test gets its own."""
     home = Path(tempfile.mkdtemp(prefix="rankscope-tests-"))
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    config.add_cleanup(_release)
     for variable in XDG:
         os.environ[variable] = str(home / variable.lower())
     if not os.environ.get("XDG_RUNTIME_DIR"):

@@ -57,8 +57,9 @@ class _QuickCache(FunctionCache):
 
 def _compiled(function: F, counts: bool) -> F:
     options: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True, "_nrt": counts}
-    compiled: Any = numba.njit(nogil=True, **options)(function)
-    if _KEEP:
+    quick = _KEEP and hasattr(FunctionCache, "_load_overload")
+    compiled: Any = numba.njit(nogil=True, cache=_KEEP and not quick, **options)(function)
+    if quick:
         compiled._cache = _QuickCache(function)  # type: ignore[no-untyped-call]
     return cast(F, compiled)
 
