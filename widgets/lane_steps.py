@@ -82,6 +82,12 @@ def paint_measure(painter: QPainter, mark: MeasureMark, theme: Theme, area: QRec
         painter.drawText(inner, int(Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignHCenter), names)
 
 
+def fitting(label: str, metrics: QFontMetricsF, room: float) -> str:
+    """As much of a name as says something: "step 12", in little room "12", else nothing."""
+    number = label.rpartition(" ")[2]
+    return next((text for text in (label, number) if metrics.horizontalAdvance(text) <= room), "")
+
+
 def paint_bands(painter: QPainter, bands: list[Band], theme: Theme, area: QRectF) -> None:
     """Shade over every second step, strips with names in headers."""
     font, small = painter.font(), QFont(painter.font())
@@ -99,10 +105,10 @@ def paint_bands(painter: QPainter, bands: list[Band], theme: Theme, area: QRectF
             ground = color(theme, "accent", 90) if band.selected else color(theme, "text", 34 if band.odd else 18)
             painter.fillRect(strip, ground)
             painter.fillRect(QRectF(math.floor(band.x0), strip.top(), 1, strip.height()), line)
-            room = strip.width() - 12
-            if band.label and room > 18:
+            room = strip.width() - 8
+            if band.label:
                 painter.setPen(QColor(theme["text" if band.selected else "muted"]))
-                shown = metrics.elidedText(band.label, Qt.TextElideMode.ElideRight, room)
+                shown = fitting(band.label, metrics, room)
                 painter.drawText(strip.adjusted(6, 0, -2, 0), int(Qt.AlignmentFlag.AlignVCenter), shown)
         elif band.odd:
             painter.fillRect(box, shade)
