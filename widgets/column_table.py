@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTa
 
 from viewer.base.column_frame import NS, TEXT, ColumnFrame
 from viewer.base.theme import Theme
+from widgets.keys import wants_copy
 from widgets.painted import PaintedWidget
 from widgets.table import CHIP, ChipDelegate
 from widgets.table_model import CHIP_ROLE, ROOT, Index
@@ -154,14 +155,7 @@ class _View(QTableView):
 
     def event(self, event: QEvent) -> bool:
         """Take Ctrl+C before a shortcut of the window does."""
-        if (
-            event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Copy)
-        ):
-            event.accept()
-            return True
-        return super().event(event)
+        return wants_copy(event) or super().event(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """A double click steps; the first of its clicks went to the longest."""

@@ -34,6 +34,7 @@ from PySide6.QtWidgets import (
 
 from viewer.base.frames import TableFrame
 from viewer.base.theme import Theme
+from widgets.keys import wants_copy
 from widgets.labels import short_name
 from widgets.table_model import CHIP_ROLE, Index, TableModel
 from widgets.theming import palette_of
@@ -237,14 +238,7 @@ class DataTable(QTableView):
 
     def event(self, event: QEvent) -> bool:
         """Take Ctrl+C before a shortcut of the window does."""
-        if (
-            event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Copy)
-        ):
-            event.accept()
-            return True
-        return super().event(event)
+        return wants_copy(event) or super().event(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll the panel, unless this table has rows of its own to scroll."""

@@ -23,6 +23,7 @@ from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.panels.kept_model import TEXT, Index, KeptFilter, KeptModel
 from viewer.views.kept_list import HEADERS, KeptRow, kept_text
+from widgets.keys import wants_copy
 from widgets.theming import palette_of
 
 HINT: Final = (
@@ -110,14 +111,7 @@ class KeptTable(QTableView):
 
     def event(self, event: QEvent) -> bool:
         """Take Ctrl+C before a shortcut of the window does."""
-        if (
-            event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Copy)
-        ):
-            event.accept()
-            return True
-        return super().event(event)
+        return wants_copy(event) or super().event(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Ask for the menu of an entry."""

@@ -15,7 +15,7 @@ from viewer.jit.raster import find_wide
 from viewer.store.session import Session
 from viewer.views.lane_lod import LodStore
 from viewer.views.lane_looks import Look, Matched
-from viewer.views.lane_plan import NO_LINES, Plan
+from viewer.views.lane_plan import NO_LINES, Plan, SourceRows
 from viewer.views.palette import DIM
 
 LABEL_MIN_PX: Final = 40
@@ -29,8 +29,6 @@ OVERHANG: Final = 4.0
 _NO_PX: Final = np.zeros(0, np.float64)
 EMPTY_NAMES: Final = Names(_NO_PX, _NO_PX, NO_LINES, NO_LINES, NO_LINES, NO_LINES, np.zeros(0, np.uint32), [])
 _PAINTS: Final = tuple(Paint)
-_which = np.empty(MOST_BOXES, np.int64)
-_found = np.empty(MOST_BOXES, np.int64)
 
 
 def find_names(
@@ -48,34 +46,10 @@ def find_names(
     at_least = max(1, int(np.ceil(window.length_ns * LABEL_MIN_PX * dpr / wide)))
     scale = wide / window.length_ns
     parts: list[tuple[NDArray[Any], ...]] = []
-    left = MOST_BOXES
-    for source, where in current.named(LABEL_MIN_HEIGHT).items():
-        item = session.inputs[source]
-        trace = item.trace
-        if lods.longest(trace) < at_least:
-            continue
-        s = trace.slices
-        t0 = item.clock.to_raw(window.start_ns)
-        n = cast(
-            int,
-            find_wide(
-                s.start_ns,
-                s.dur_ns,
-                trace.rows.begin,
-                trace.rows.end,
-                lods.get(trace).longest,
-                where.rows,
-                t0,
-                window.length_ns,
-                at_least,
-                _which[:left],
-                _found[:left],
-            ),
-        )
-        if not n:
-            continue
-        left -= n
-        at, line = _found[:n], where.lines[_which[:n]]
+    rows = current.named(LABEL_MIN_HEIGHT)
+    for source, t0, at, row in _wide_slices(session, lods, rows, window, at_least):
+        trace = session.inputs[source].trace
+        s, line = trace.slices, rows[source].lines[row]
         begin = (s.start_ns[at] - t0) * scale
         end = begin + s.dur_ns[at] * scale
         look = looks.get(source)
@@ -83,8 +57,6 @@ def find_names(
         if source in matched:
             ink = np.where(matched[source].mask[at], ink, ink | DIM)
         parts.append((begin, end, line, lods.text_ids(trace, s.name[at]), texts[ink]))
-        if left <= 0:
-            break
     if not parts:
         return EMPTY_NAMES
     x0, x1, line, ids, color = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -106,13 +78,47 @@ def find_boxes(
     """Slices that show for at least ``min_px`` of ``width`` logical px, as boxes; ``refs`` keeps their references."""
     at_least = max(1, int(np.ceil(window.length_ns * min_px / width)))
     scale = width / window.length_ns
+    rows = current.named(min_height)
+    for source, t0, at, row in _wide_slices(session, lods, rows, window, at_least):
+        trace = session.inputs[source].trace
+        s, lines = trace.slices, rows[source].lines
+        begin = np.maximum((s.start_ns[at] - t0) * scale, -OVERHANG)
+        end = np.minimum((s.start_ns[at] + s.dur_ns[at] - t0) * scale, width + OVERHANG)
+        names = lods.names(trace)
+        for q, i, x0, x1, name, paint in zip(
+            row.tolist(),
+            at.tolist(),
+            begin.tolist(),
+            end.tolist(),
+            s.name[at].tolist(),
+            s.paint[at].tolist(),
+            strict=True,
+        ):
+            line = current.lines[lines[q]]
+            ref = refs.get((source, i))
+            if ref is None:
+                ref = refs[source, i] = SliceRef(source, i)
+            yield Box(x0, line.y - top, x1 - x0, line.height, names(name), _PAINTS[paint], ref)
+
+
+def _wide_slices(
+    session: Session, lods: LodStore, rows: Mapping[int, SourceRows], window: TimeRange, at_least: int
+) -> Iterator[tuple[int, int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Slices of at least so many ns that touch the window, MOST_BOXES in all.
+
+    Per input: its index, the window's start on its clock (raw ns), rows of ``slices``, and for each of them the
+    position of its row in ``rows``. The arrays hold until the next input, and are this call's own: pictures are made
+    beside the window.
+    """
     which, found = np.empty(MOST_BOXES, np.int64), np.empty(MOST_BOXES, np.int64)
     left = MOST_BOXES
-    for source, where in current.named(min_height).items():
-        if left <= 0:
-            return
+    for source, where in rows.items():
         item = session.inputs[source]
         trace = item.trace
+        if left <= 0:
+            return
+        if lods.longest(trace) < at_least:
+            continue
         s = trace.slices
         t0 = item.clock.to_raw(window.start_ns)
         n = cast(
@@ -132,21 +138,5 @@ def find_boxes(
             ),
         )
         left -= n
-        at = found[:n]
-        begin = np.maximum((s.start_ns[at] - t0) * scale, -OVERHANG)
-        end = np.minimum((s.start_ns[at] + s.dur_ns[at] - t0) * scale, width + OVERHANG)
-        names = lods.names(trace)
-        for q, i, x0, x1, name, paint in zip(
-            which[:n].tolist(),
-            at.tolist(),
-            begin.tolist(),
-            end.tolist(),
-            s.name[at].tolist(),
-            s.paint[at].tolist(),
-            strict=True,
-        ):
-            line = current.lines[where.lines[q]]
-            ref = refs.get((source, i))
-            if ref is None:
-                ref = refs[source, i] = SliceRef(source, i)
-            yield Box(x0, line.y - top, x1 - x0, line.height, names(name), _PAINTS[paint], ref)
+        if n:
+            yield source, t0, found[:n], which[:n]
