@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from viewer.app.panel_table import PANELS
+
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
@@ -167,9 +169,12 @@ ACTIONS: Final = (
         choice_of="patterns",
     ),
     ActionSpec("show_hidden", "&View", "Show &Hidden Lanes", (), "", "Bring back all ranks and lanes", "job"),
-    ActionSpec("clocks", "&View", "&Clocks", (), "", "How the clocks of the ranks were brought together", "job"),
-    ActionSpec("raw_times", "&View", "Base Ti&mes or Back", (), "", "Show raw base times; once more goes back", "job"),
-    ActionSpec("stragglers", "&View", "S&tragglers", (), "", "Who is late, by how much, why, and who waits", "job"),
+    *(ActionSpec(f"show_{p.name}", "&Analyze", p.text, p.keys, "", p.tip, "job") for p in PANELS if p.text),
+    ActionSpec("clocks", "&Analyze", "&Clocks", (), "", "How the clocks of the ranks were brought together", "job"),
+    ActionSpec(
+        "raw_times", "&Analyze", "Base Ti&mes or Back", (), "", "Show raw base times; once more goes back", "job"
+    ),
+    ActionSpec("stragglers", "&Analyze", "S&tragglers", (), "", "Who is late, by how much, why, and who waits", "job"),
     ActionSpec("reset_layout", "&View", "&Reset Panels", (), "", "Put all panels where they were at first"),
     ActionSpec("back", "&Go", "&Back", ("Alt+Left",), "back", "The view before this one", "job", also="Backspace"),
     ActionSpec("forward", "&Go", "&Forward", ("Alt+Right",), "forward", "The view that Back left", "job"),

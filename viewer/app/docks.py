@@ -8,19 +8,14 @@ from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
+from viewer.app.panel_table import PANELS, panel_spec
+
 if TYPE_CHECKING:
     from viewer.base.selection import Selection
 
-PANELS: Final = (
-    ("attribution", "Attribution"),
-    ("breakdown", "Breakdown"),
-    ("clocks", "Clocks"),
-    ("files", "Import"),
-    ("kept", "Notes"),
-)
-BELOW: Final = (("range", "Selection"), ("stragglers", "Stragglers"))
-"""Panels below the lanes: wide tables, hidden until something asks for them."""
-HEIGHT_BELOW: Final = 230
+BELOW: Final = tuple(p for p in PANELS if p.place == "below")
+SHOWN: Final = tuple(p for p in PANELS if p.shown)
+"""What is there from the first."""
 WIDTH: Final = 400
 STACK_FROM_HEIGHT: Final = 980
 """A window at least this high shows Attribution above Breakdown; a lower one shows them as tabs."""
@@ -37,16 +32,16 @@ class Docks:
         self._docks: dict[str, QDockWidget] = {}
         window.setDockNestingEnabled(True)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        for name, title in (*PANELS, *BELOW):
-            dock = QDockWidget(title, window)
-            dock.setObjectName(name)
+        for spec in PANELS:
+            dock = QDockWidget(spec.title, window)
+            dock.setObjectName(spec.name)
             dock.setWidget(QWidget())
-            window.addDockWidget(_area(name), dock)
+            window.addDockWidget(_area(spec.name), dock)
             dock.hide()
             dock.topLevelChanged.connect(self._later)
             dock.visibilityChanged.connect(self._later)
             dock.dockLocationChanged.connect(self._later)
-            self._docks[name] = dock
+            self._docks[spec.name] = dock
         self._settle = QTimer(window)
         self._settle.setSingleShot(True)
         self._settle.setInterval(0)
@@ -112,7 +107,7 @@ class Docks:
 
     def _place_new(self) -> None:
         """A layout that was kept before a panel existed does not name it: it goes to the tabs at the right."""
-        for name, _ in PANELS:
+        for name in (p.name for p in SHOWN):
             if name.encode("utf-16-be") not in self._layout:
                 dock, beside = self._docks[name], self._docks["files"]
                 self._window.addDockWidget(_area(name), dock)
@@ -130,11 +125,12 @@ class Docks:
 
     def reset(self) -> None:
         """The first arrangement: tabs in a low window, Attribution above Breakdown in a high one."""
-        attribution, breakdown, *others = (self._docks[name] for name, _ in PANELS)
+        attribution, breakdown = self._docks["attribution"], self._docks["breakdown"]
+        others = [self._docks[p.name] for p in SHOWN if p.name not in ("attribution", "breakdown")]
         for name, dock in self._docks.items():
             dock.setFloating(False)
             self._window.addDockWidget(_area(name), dock)
-            dock.setVisible(self._in_job and (name, dock.windowTitle()) in PANELS)
+            dock.setVisible(self._in_job and panel_spec(name).shown)
         if self._window.height() >= STACK_FROM_HEIGHT:
             self._window.splitDockWidget(attribution, breakdown, Qt.Orientation.Vertical)
         else:
@@ -155,12 +151,33 @@ class Docks:
         if self._in_job and dock.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(dock):
             dock.raise_()
 
-    def show_below(self, name: str, height: int = HEIGHT_BELOW, *, front: bool = False) -> None:
+    def show_panel(self, name: str) -> None:
+        """Show a panel in front of those that share its place."""
+        dock = self._docks[name]
+        if not self._in_job:
+            return
+        if panel_spec(name).place == "below":
+            self.show_below(name, front=True)
+        elif not dock.isVisibleTo(self._window):
+            beside = next(
+                (d for p in PANELS if p.place == "right" and (d := self._docks[p.name]).isVisibleTo(self._window)), None
+            )
+            self._window.addDockWidget(_area(name), dock)
+            if beside is not None and not beside.isFloating():
+                self._window.tabifyDockWidget(beside, dock)
+            dock.show()
+            if beside is None:
+                self._window.resizeDocks([dock], [WIDTH], Qt.Orientation.Horizontal)
+        dock.raise_()
+
+    def show_below(self, name: str, *, front: bool = False) -> None:
         """Show a panel below the lanes, which keep most of the window; behind another one there unless ``front``."""
         dock = self._docks[name]
         if not self._in_job or dock.isVisibleTo(self._window):
             return
-        other = next((self._docks[n] for n, _ in BELOW if n != name and self._docks[n].isVisibleTo(self._window)), None)
+        other = next(
+            (d for p in BELOW if p.name != name and (d := self._docks[p.name]).isVisibleTo(self._window)), None
+        )
         if other is not None and not other.isFloating() and not dock.isFloating():
             self._window.tabifyDockWidget(other, dock)
             dock.show()
@@ -170,9 +187,11 @@ class Docks:
             return
         dock.show()
         if not dock.isFloating():
-            self._window.resizeDocks([dock], [min(height, self._window.height() * 2 // 5)], Qt.Orientation.Vertical)
+            self._window.resizeDocks(
+                [dock], [min(panel_spec(name).height, self._window.height() * 2 // 5)], Qt.Orientation.Vertical
+            )
 
 
 def _area(name: str) -> Qt.DockWidgetArea:
-    below = any(name == other for other, _ in BELOW)
-    return Qt.DockWidgetArea.BottomDockWidgetArea if below else Qt.DockWidgetArea.RightDockWidgetArea
+    right = panel_spec(name).place == "right"
+    return Qt.DockWidgetArea.RightDockWidgetArea if right else Qt.DockWidgetArea.BottomDockWidgetArea

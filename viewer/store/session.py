@@ -15,6 +15,7 @@ from typing import TypeVar
 from viewer.base.clock import Clock
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
+from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.base.memo import Memo
 from viewer.base.selection import TimeRange
 from viewer.store.rules import RuleTable, shipped_rules
@@ -82,7 +83,9 @@ class Session:
     clock_method: str = "base"
     """How the clocks came about: "collectives", "base", "none", "given"."""
     _shared: Memo = field(default_factory=Memo, repr=False, compare=False)
+    card: JobCard = EMPTY_CARD
     _own: Memo = field(default_factory=Memo, repr=False, compare=False)
+    _carded: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def memo(self, key: Hashable, build: Callable[[], T]) -> T:
         """A value derived from the traces and ranks of this session, not from its clocks; built once (thread-safe)."""
@@ -92,10 +95,18 @@ class Session:
         """As :meth:`memo`, for what depends on the clocks too."""
         return self._own.get(key, build)
 
+    def card_memo(self, key: Hashable, build: Callable[[], T]) -> T:
+        """As :meth:`clocked_memo`, for what depends on the job card too."""
+        return self._carded.get(key, build)
+
+    def with_card(self, card: JobCard) -> Session:
+        """The same job with another card; what does not depend on it is not built again."""
+        return replace(self, card=card, _carded=Memo())
+
     def with_clocks(self, clocks: Sequence[Clock], method: str) -> Session:
         """The same job on other clocks, one per input; what does not depend on them is not built again."""
         inputs = tuple(replace(i, clock=c) for i, c in zip(self.inputs, clocks, strict=True))
-        return Session(inputs, self.groups, self.findings, self.rules, method, self._shared, Memo())
+        return replace(self, inputs=inputs, clock_method=method, _own=Memo(), _carded=Memo())
 
     def extent(self) -> TimeRange | None:
         """First start to last end over all inputs; None without events."""

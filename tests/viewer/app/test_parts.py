@@ -221,7 +221,14 @@ def test_actions_fill_menus_and_wait_for_a_job(qtbot: QtBot, theme: Theme) -> No
     done: list[str] = []
     actions = Actions(window, {s.id: (lambda i=s.id: done.append(i)) for s in ACTIONS}, theme)
     menus = actions.fill(window.menuBar())
-    assert [m.title() for p, m in menus.items() if "/" not in p] == ["&File", "&Edit", "&View", "&Go", "&Help"]
+    assert [m.title() for p, m in menus.items() if "/" not in p] == [
+        "&File",
+        "&Edit",
+        "&View",
+        "&Analyze",
+        "&Go",
+        "&Help",
+    ]
     assert not actions["export"].isEnabled()
     actions.enable(job=True, selected=False)
     assert actions["export"].isEnabled()

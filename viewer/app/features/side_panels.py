@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
 
 from viewer.app.features.base import Feature
+from viewer.app.panel_table import PANELS, PanelSpec
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -23,13 +26,15 @@ FIRST_FRAME_MS: Final = 30
 
 def load_panels() -> None:
     """Import what the panels are made of. For a worker thread: the window turns meanwhile."""
-    import viewer.panels.attribution
-    import viewer.panels.breakdown
     import viewer.panels.clocks
     import viewer.panels.files
     import viewer.panels.kept_panel
     import viewer.panels.range_table
     import viewer.panels.stragglers  # noqa: F401
+
+    for spec in PANELS:
+        if spec.make:
+            importlib.import_module(spec.make.partition(":")[0])
 
 
 class SidePanels(Feature):
@@ -56,6 +61,15 @@ class SidePanels(Feature):
         window.controller.snapshot.connect(self._snapshot)
         window.controller.ended.connect(self._ended)
 
+    def handlers(self) -> dict[str, Callable[[], None]]:
+        """What runs for which action."""
+        return {f"show_{p.name}": partial(self._show, p.name) for p in PANELS if p.text}
+
+    def _show(self, name: str) -> None:
+        if self.window.has_job:
+            self.window.docks.show_panel(name)
+            self.window.docks[name].widget().setFocus()
+
     @property
     def are_filled(self) -> bool:
         """Whether all panels are there."""
@@ -70,7 +84,9 @@ class SidePanels(Feature):
         """Begin, once the timeline is there; a second call does nothing."""
         if self._left is None:
             features = [feature.attach_panel for feature in self.window.features]
-            self._left = [self._make_attribution, self._make_breakdown, self._make_files, *features]
+            shown = [partial(self._make, spec) for spec in PANELS if spec.make and spec.shown]
+            hidden = [partial(self._make, spec) for spec in PANELS if spec.make and not spec.shown]
+            self._left = [*shown, self._make_files, *features, *hidden]
             self._timer.start()
 
     def _opening(self, _: object) -> None:
@@ -114,15 +130,10 @@ class SidePanels(Feature):
         else:
             self.filled.emit()
 
-    def _make_attribution(self, workspace: Workspace) -> None:
-        from viewer.panels.attribution import AttributionPanel
-
-        self.window.docks.fill({"attribution": AttributionPanel(workspace.context, self.window)})
-
-    def _make_breakdown(self, workspace: Workspace) -> None:
-        from viewer.panels.breakdown import BreakdownPanel
-
-        self.window.docks.fill({"breakdown": BreakdownPanel(workspace.context, self.window)})
+    def _make(self, spec: PanelSpec, workspace: Workspace) -> None:
+        module, _, name = spec.make.partition(":")
+        make = getattr(importlib.import_module(module), name)
+        self.window.docks.fill({spec.name: make(workspace.context, self.window)})
 
     def _make_files(self, workspace: Workspace) -> None:
         from viewer.panels.files import FilesPanel

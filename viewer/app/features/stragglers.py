@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from viewer.app.features.base import Feature
 
 if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
     from viewer.panels.stragglers import StragglersPanel
-
-HEIGHT: Final = 290
 
 
 class Stragglers(Feature):
@@ -33,6 +31,5 @@ class Stragglers(Feature):
     def show_panel(self) -> None:
         """Show the panel and go to it."""
         if self.panel is not None and self.window.has_job:
-            self.window.docks.show_below("stragglers", HEIGHT, front=True)
-            self.window.docks["stragglers"].raise_()
+            self.window.docks.show_panel("stragglers")
             self.panel.map.setFocus()

@@ -1,0 +1,50 @@
+"""The panels beside and below the lanes, as data: docks, menus and the palette come from this one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSpec:
+    """One panel.
+
+    Attributes:
+        name: stable; layouts remember it.
+        title: of its tab.
+        place: "right" of the lanes, or "below" them for what is wide.
+        shown: whether it is there from the first; others wait until they are asked for.
+        make: "module:Class" of a widget made with (JobContext, parent); "" when a feature makes it.
+        text: with a mnemonic, in the menu Analyze; "" for no entry of its own.
+        keys: shortcuts of that entry.
+        tip: what it answers.
+        height: px that a panel below asks for at first.
+    """
+
+    name: str
+    title: str
+    place: Literal["right", "below"] = "right"
+    shown: bool = False
+    make: str = ""
+    text: str = ""
+    keys: tuple[str, ...] = ()
+    tip: str = ""
+    height: int = 260
+
+
+PANELS: Final = (
+    PanelSpec("attribution", "Attribution", shown=True, make="viewer.panels.attribution:AttributionPanel"),
+    PanelSpec("breakdown", "Breakdown", shown=True, make="viewer.panels.breakdown:BreakdownPanel"),
+    PanelSpec("clocks", "Clocks", shown=True),
+    PanelSpec("files", "Import", shown=True),
+    PanelSpec("kept", "Notes", shown=True),
+    PanelSpec("range", "Selection", "below"),
+    PanelSpec("stragglers", "Stragglers", "below", height=290),
+)
+"""In the order of their tabs. Named in the table alone, a panel follows the JobContext it is given."""
+
+
+def panel_spec(name: str) -> PanelSpec:
+    """The panel of that name."""
+    return next(p for p in PANELS if p.name == name)
