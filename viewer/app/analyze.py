@@ -103,8 +103,10 @@ def analyze(paths: list[Path], options: JobOptions, json: str | None, window: tu
     result = open_job(paths, options)
     if not result.session.inputs:
         return 2
+    from viewer.analyses.card_fill import with_filled_card
     from viewer.exporters.report import encode_report, report
 
+    result.session = with_filled_card(result.session, options.card)
     if json is None:
         from viewer.exporters.summary import summary
 

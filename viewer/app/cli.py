@@ -245,18 +245,26 @@ def _job_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--rank", metavar="FILE=N", action="append", default=[], help="the rank of a file; may be repeated"
     )
+    group.add_argument(
+        "--job", metavar="CARD", help="a job card (TOML): model, parallel plan, run and hardware, which no trace tells"
+    )
     group.add_argument("--rules", metavar="FILE", help="a TOML file with class rules that go before the shipped ones")
 
 
 def job_options(options: argparse.Namespace) -> JobOptions:
-    """The job options of parsed words. Raises UsageError for a --rank that makes no sense."""
+    """The job options of parsed words. Raises UsageError or InputError: a --rank, or the job card, makes no sense."""
     ranks: dict[str, int] = {}
     for text in options.rank:
         name, sign, number = text.rpartition("=")
         if not sign or not name or not number.isascii() or not number.isdecimal() or len(number) > 9:
             raise UsageError(f"--rank {text!r} is no FILE=N: write for example --rank trace.json=3.")
         ranks[name] = int(number)
-    return JobOptions(ranks, options.align, Path(options.rules) if options.rules else None)
+    rules = Path(options.rules) if options.rules else None
+    if options.job is None:
+        return JobOptions(ranks, options.align, rules)
+    from viewer.store.card_file import read_card
+
+    return JobOptions(ranks, options.align, rules, card=read_card(Path(options.job)))
 
 
 def _window(text: str | None) -> tuple[int, int] | None:

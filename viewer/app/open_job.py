@@ -208,6 +208,8 @@ class JobController(QObject):
             if self._wait_for is not None and needs_figures(result.session, options.align):
                 self._wait_for(run.token, "figures")
             session = settle_clocks(result.session, options.align, options.given_clocks)
+            run.token.check()
+            session = _with_card(session, options)
         files = [i.path for i in result.session.inputs]
         jobs = tuple(job_paths([files[i] for i in job], files, run.paths) for job in result.jobs)
         return Ending(run.paths, session, tuple(result.failures), tuple(result.skipped), jobs)
@@ -230,6 +232,12 @@ def job_paths(job: Sequence[Path], files: Sequence[Path], given: Sequence[Path])
     folders = [g for g in given if not members.isdisjoint(f for f in files if f.is_relative_to(g)) and g not in members]
     whole = [g for g in folders if all(f in members for f in files if f.is_relative_to(g))]
     return (*whole, *(f for f in job if not any(f.is_relative_to(g) for g in whole)))
+
+
+def _with_card(session: Session, options: JobOptions) -> Session:
+    from viewer.analyses.card_fill import with_filled_card
+
+    return with_filled_card(session, options.card)
 
 
 def _make_opener(paths: list[Path], options: JobOptions) -> tuple[Any, Iterable[Any]]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from viewer.base.job_card import EMPTY_CARD, JobCard
+
 if TYPE_CHECKING:
     from viewer.base.clock import GivenClock
 
@@ -19,12 +21,14 @@ class JobOptions:
         align: "auto", "base", "none", or a file with offsets.
         rules: a file with class rules that go before the shipped ones.
         given_clocks: what a person said of clocks, by absolute path; goes before ``align``.
+        card: what a person said of the job; the traces fill in the rest.
     """
 
     given_ranks: dict[str, int] = field(default_factory=dict)
     align: str = "auto"
     rules: Path | None = None
     given_clocks: dict[str, GivenClock] = field(default_factory=dict)
+    card: JobCard = EMPTY_CARD
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from typing import Final
 from viewer.app.options import JobOptions
 from viewer.base.clock import GivenClock
 from viewer.base.errors import InputError
+from viewer.base.job_card import EMPTY_CARD
 from viewer.base.session_file import SavedSource
+from viewer.store.card_file import card_from_plain
 from viewer.store.session_file import Document, is_session_file, read_session
 from viewer.store.session_sources import Sources, look_for
 
@@ -56,7 +58,10 @@ class SessionInput:
         align = self.document.content.clock.align
         if given.align != "auto" or align not in _ALIGN:
             align = given.align
-        return replace(given, given_ranks={**ranks, **given.given_ranks}, align=align, given_clocks=clocks)
+        card = given.card
+        if card == EMPTY_CARD:
+            card = card_from_plain(self.document.content.job, str(self.path), strict=False)
+        return replace(given, given_ranks={**ranks, **given.given_ranks}, align=align, given_clocks=clocks, card=card)
 
     def missing_text(self) -> str:
         """One sentence on the traces that are not there, "" when all are."""

@@ -140,7 +140,7 @@ class SessionFile(msgspec.Struct, frozen=True):
         lanes: the arrangement of the lanes (order, pins, hidden, filters, collapsed, heights), as plain JSON; whoever
             arranges lanes reads it.
         colors: how the lanes are coloured; None leaves that to whoever opens it.
-        job: the job card; kept as it is by a version that does not know it.
+        job: what a person said on the job card, part by part as in its TOML; what a version does not know is kept.
         saved_as: in what is kept over a crash: the file it was saved as, or None.
     """
 

@@ -20,6 +20,7 @@ import msgspec
 
 from viewer.base.errors import InputError, UsageError
 from viewer.base.session_file import FORMAT, MAJOR, MINOR, SUFFIX, SessionFile
+from viewer.store.card_file import card_from_plain
 
 MAX_BYTES: Final = 16 << 20
 MAX_DEPTH: Final = 64
@@ -73,6 +74,7 @@ def parse_session(data: bytes, name: str) -> Document:
         problem, _, place = str(error).partition(" - at `")
         where = place.rstrip("`").removeprefix("$.") or ""
         raise InputError(name, f"holds a wrong value: {problem[:200]}", where[:200], _AGAIN) from None
+    card_from_plain(content.job, name, strict=False)
     return Document(content, raw)
 
 

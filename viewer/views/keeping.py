@@ -16,6 +16,7 @@ import msgspec
 from viewer.base.clock import GivenClock
 from viewer.base.errors import UsageError
 from viewer.base.frames import LaneGroup
+from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.base.kept import Bookmark, Mark, Note, SliceAnchor
 from viewer.base.selection import GapRef, Selection, TimeRange
 from viewer.base.session_file import (
@@ -32,6 +33,7 @@ from viewer.base.session_file import (
     SavedView,
     SessionFile,
 )
+from viewer.store.card_file import card_tables
 from viewer.store.session import Session
 from viewer.views.anchors import anchor_of, find_anchor
 from viewer.views.lane_hit import time_of
@@ -81,6 +83,7 @@ def saved_session(
     missing: Sequence[SavedSource] = (),
     given: Mapping[str, GivenClock] | None = None,
     colors: SavedColors | None = None,
+    card: JobCard = EMPTY_CARD,
 ) -> SessionFile:
     """The content of a session file.
 
@@ -94,10 +97,11 @@ def saved_session(
         title: name of the job.
         align: how its clocks were aligned.
         spell: how a path is written.
-        old: what was opened, for what the window does not hold: the job card.
+        old: what was opened, for what the window does not hold.
         colors: how the lanes are coloured; None keeps what ``old`` says.
         missing: sources of ``old`` that could not be opened, with absolute paths; they stay listed.
         given: clocks that a person gave, by absolute path.
+        card: what a person said of the job.
     """
     origin = session.origin_ns()
     before = old or SessionFile()
@@ -138,7 +142,7 @@ def saved_session(
             )
             for b in kept.bookmarks
         ],
-        job=before.job,
+        job=card_tables(card, before.job),
     )
 
 

@@ -96,8 +96,9 @@ class SessionFeature(Feature):
         lanes = None
         if workspace is not None and self._file is not None:
             lanes = workspace.timeline.kept.arrangement, workspace.colors
-        clocks = self.window.job.options.align, self.window.job.options.given_clocks
-        return notes, kept.marks.book.marks, kept.bookmarks.book.bookmarks, lanes, clocks
+        options = self.window.job.options
+        told = options.align, options.given_clocks, options.card
+        return notes, kept.marks.book.marks, kept.bookmarks.book.bookmarks, lanes, told
 
     @property
     def dirty(self) -> bool:
@@ -210,6 +211,7 @@ class SessionFeature(Feature):
             missing=self._listed,
             given=self.window.job.options.given_clocks,
             colors=workspace.colors,
+            card=self.window.job.options.card,
         )
         import msgspec
 
