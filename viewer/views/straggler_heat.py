@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from viewer.analyses.collective.lateness import SHARE_OF_STEP, Lateness, lateness
 from viewer.analyses.collective.rank_bandwidth import rank_bandwidth
+from viewer.analyses.collective.rank_steps import step_selection
 from viewer.analyses.collective.roles import roles
 from viewer.base.heat import HeatFrame, ramp_of
 from viewer.base.selection import Selection
 from viewer.store.session import Session
 from viewer.views.figures import shown
 from viewer.views.straggler_words import step_numbers
-from viewer.views.stragglers import step_selection
 
 F64 = NDArray[np.float64]
 

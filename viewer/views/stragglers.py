@@ -9,7 +9,7 @@ import numpy as np
 from viewer.analyses.collective.causes import Cause, cause_of
 from viewer.analyses.collective.lateness import OUTSIDE, SHARE_OF_STEP, Lateness, lateness
 from viewer.analyses.collective.rank_bandwidth import slow_links
-from viewer.analyses.collective.rank_steps import rank_steps
+from viewer.analyses.collective.rank_steps import step_selection
 from viewer.base.frames import Jump, TableFrame
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.time import format_duration
@@ -135,15 +135,6 @@ def _target(session: Session, found: Lateness, group: int, cause: Cause | None) 
         return Selection(range=where, group=group)
     own = found.own[found.ranks.index(group)]
     return step_selection(session, group, int(np.nanargmax(own))) if (~np.isnan(own)).any() else None
-
-
-def step_selection(session: Session, group: int, step: int) -> Selection | None:
-    """A rank and the range of one of its steps (its GPU work); None where the rank has no such step."""
-    steps = rank_steps(session, session.groups[group])
-    if step >= len(steps):
-        return None
-    to = session.inputs[steps[step].input].clock.to_session
-    return Selection(range=TimeRange(to(steps[step].begin_ns), to(steps[step].end_ns)), group=group)
 
 
 def _links(session: Session) -> TableFrame | None:

@@ -57,6 +57,8 @@ class Lateness:
     """How much earlier the last shared operation of a step ends, over all ranks, when this rank is as its peers."""
     least: F64
     """Per rank the own lateness from which a step counts as late: 3 % of a step, at least twice the clock's doubt."""
+    anchor_ns: I64
+    """Per rank and step the begin of the operation at which lateness is read, session time; ABSENT for none."""
 
     def as_fast_as_peers(self, group: int) -> int | None:
         """The median step, ns, replayed with this rank as fast as its peers: an estimate. None without one."""
@@ -121,7 +123,8 @@ def _build(session: Session) -> Lateness | None:
     own_time = np.array([[engine.own_time[engine.part(i, k)].sum() for k in range(steps)] for i in range(len(ranks))])
     least = _least(session, ranks, step_ns)
     straggler = _stragglers(own, least, role)
-    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, saved, least)
+    read_at = np.where(anchor >= 0, graph.time[np.maximum(anchor, 0)], ABSENT)
+    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, saved, least, read_at)
 
 
 class _Engine:

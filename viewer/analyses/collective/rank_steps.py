@@ -16,6 +16,7 @@ from viewer.analyses.links import lanes_of_rows
 from viewer.analyses.names import flags_where
 from viewer.analyses.steps import step_table
 from viewer.base.ids import LaneKind, Paint
+from viewer.base.selection import Selection, TimeRange
 from viewer.jit.intervals import intersect, total, union
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Trace
@@ -100,6 +101,15 @@ def _steps(session: Session, group: RankGroup) -> list[RankStep]:
         if not k or at != found[k - 1][0]:
             out.append(step_)
     return out
+
+
+def step_selection(session: Session, group: int, step: int) -> Selection | None:
+    """A rank and the range of one of its steps (its GPU work); None where the rank has no such step."""
+    steps = rank_steps(session, session.groups[group])
+    if step >= len(steps):
+        return None
+    to = session.inputs[steps[step].input].clock.to_session
+    return Selection(range=TimeRange(to(steps[step].begin_ns), to(steps[step].end_ns)), group=group)
 
 
 def kernel_sums(session: Session, step: RankStep) -> KernelSums:

@@ -39,7 +39,9 @@ class JobFinding:
         next_step: what to try, in the imperative.
         how: how it was found: definition and thresholds.
         overlaps: names of the intervals it claims ("idle", "exposed", "late"): ceilings of findings that share one do
-            not add.
+            not add. One with a saving and without a name may overlap anything.
+        caused_by: ids or kinds of findings whose consequence it is where they were found as well ("late-rank/rank 5",
+            "data-loading"): it is then read right after that one, and saves nothing of its own.
     """
 
     id: str
@@ -54,6 +56,7 @@ class JobFinding:
     share: float | None = None
     confident: bool = True
     overlaps: tuple[str, ...] = ()
+    caused_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.evidence:

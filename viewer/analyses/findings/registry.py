@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from viewer.analyses.findings.base import Detector, JobFinding
+from viewer.analyses.findings.base import Detector, Evidence, JobFinding
+from viewer.analyses.findings.ranking import ranked
+from viewer.base.errors import Cancelled
+from viewer.base.memo import Memo
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
-DETECTORS: Final[tuple[str, ...]] = ()
+log = logging.getLogger(__name__)
+
+DETECTORS: Final[tuple[str, ...]] = ("caveats", "late_rank", "uneven")
 """Names of modules of this folder, the cheap ones first."""
 
 
@@ -23,7 +30,9 @@ def detector(name: str) -> Detector:
 def job_findings(
     session: Session, cancel: CancelToken | None = None, on_found: Callable[[JobFinding], None] | None = None
 ) -> tuple[JobFinding, ...]:
-    """All findings of a job, those that could save most first; kept on the session.
+    """All findings of a job in the order of reading (``ranking``); kept on the session.
+
+    A detector that fails takes nothing from the others: the failure is logged, and a finding says what is missing.
 
     Args:
         session: the job with its card.
@@ -31,20 +40,39 @@ def job_findings(
         on_found: told of each at once, while others are looked for.
     """
     token = cancel or CancelToken()
-    out: list[JobFinding] = []
+    kept = session.card_memo("findings", Memo)  # a lock of its own: other panels do not wait for a detector
+    out: dict[str, JobFinding] = {}
     for name in DETECTORS:
         token.check()
-        for found in _found(session, name, token):
-            out.append(found)
-            if on_found is not None:
-                on_found(found)
-    return tuple(sorted(out, key=_rank))
+        for found in kept.get(name, partial(_found, session, name, token)):
+            if found.id not in out:
+                out[found.id] = found
+                if on_found is not None:
+                    on_found(found)
+    return tuple(r.finding for r in ranked(out.values()))
 
 
 def _found(session: Session, name: str, cancel: CancelToken) -> tuple[JobFinding, ...]:
-    return session.card_memo(("finding", name), lambda: tuple(detector(name)(session, cancel)))
+    try:
+        return tuple(detector(name)(session, cancel))
+    except Cancelled:
+        raise
+    except Exception as error:
+        log.exception("the detector %s failed", name)
+        return (failed_finding(name, error),)
 
 
-def _rank(found: JobFinding) -> tuple[bool, bool, int, str]:
-    saving = found.saving_ns_per_step
-    return not found.confident, saving is None, -(saving or 0), found.id
+def failed_finding(name: str, error: Exception) -> JobFinding:
+    """What is said in the place of the findings of a detector that failed."""
+    what = name.replace("_", " ")
+    return JobFinding(
+        id=f"detector-failed/{name}",
+        kind="detector-failed",
+        title=f"The search for {what} failed: its findings are missing",
+        severity="info",
+        saving_ns_per_step=None,
+        saving_how="",
+        evidence=(Evidence(f"{type(error).__name__}: {str(error)[:200] or 'no message'}"),),
+        next_step="Send the log to the makers of Rankscope: this is a defect of it, not of the job.",
+        how="Every search runs by itself; one that fails takes nothing from the others.",
+    )

@@ -1,0 +1,181 @@
+"""A rank that is late by its own doing in most steps, while the others wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.collective.causes import (
+    COLLECTION,
+    HOST,
+    LOADING,
+    MORE_WORK,
+    ONE_KERNEL,
+    SLOWER,
+    UNKNOWN,
+    Cause,
+    cause_of,
+    late_steps,
+)
+from viewer.analyses.collective.lateness import OUTSIDE, SHARE_OF_STEP, Lateness, lateness
+from viewer.analyses.collective.persistence import persistence
+from viewer.analyses.collective.rank_steps import rank_steps, step_selection
+from viewer.analyses.collective.roles import roles
+from viewer.analyses.findings.base import Evidence, JobFinding
+from viewer.base.ids import ABSENT, Paint
+from viewer.base.selection import Selection
+from viewer.base.time import format_duration
+from viewer.base.units import format_share
+from viewer.base.work import CancelToken
+from viewer.jit.intervals import total, union
+from viewer.store.session import Session
+
+F64 = NDArray[np.float64]
+
+NEXT: Final = {
+    SLOWER: "Compare clocks, power and temperature of its GPU with its peers' (nvidia-smi -q -d CLOCK,PERFORMANCE,"
+    "TEMPERATURE or the vendor's tool); swap it with another host's to see whether the lateness moves with the card.",
+    ONE_KERNEL: "Compare this kernel's shapes and its neighbours with a peer's; look for work of this rank alone.",
+    MORE_WORK: "Give this rank as much work as its peers: sequence lengths, experts' tokens, layers, extra work of one "
+    "rank such as logging or evaluation.",
+    LOADING: "Speed up its data loading: more workers, pinned memory, prefetching; check its storage.",
+    COLLECTION: "Collect garbage at the same step on all ranks (gc.disable(), then gc.collect() every some steps).",
+    HOST: "Compare the load of its host's CPU with its peers': other processes, pinning to cores, NUMA, power mode.",
+    UNKNOWN: "Compare one of its late steps with a peer's, lane by lane.",
+}
+FOLLOWS: Final = {LOADING: ("data-loading",), COLLECTION: ("garbage-collection",)}
+"""Causes that findings of other kinds name at their root."""
+SHOWN: Final = 4
+WORTH: Final = 0.05
+"""Differences below this share of the lateness are no evidence for it."""
+
+
+def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
+    """One finding per straggler, most waiting caused first."""
+    found = lateness(session)
+    if found is None or found.step_ns is None:
+        return
+    for group in found.ranking():
+        cancel.check()
+        if found.straggler[found.ranks.index(group)]:
+            yield _finding(session, found, group)
+
+
+def _finding(session: Session, found: Lateness, group: int) -> JobFinding:
+    label = session.groups[group].label
+    own, inherited, caused = found.of(group) or (0, 0, 0)
+    step_ns = found.step_ns or 0
+    cause = cause_of(session, group)
+    saving = could_save(session, found, group)
+    i = found.ranks.index(group)
+    numbers = [s.number for s in rank_steps(session, session.groups[group])]
+    late = persistence(found.own[i], float(found.least[i]))
+    why = f": {cause.words}" if cause is not None else ""
+    code = cause.code if cause is not None else UNKNOWN
+    return JobFinding(
+        id=f"late-rank/{label}",
+        kind="late-rank",
+        title=f"{_upper(label)} is late by {format_duration(own, 1)} per step ({format_share(own, step_ns)}){why}",
+        severity="warning",
+        saving_ns_per_step=saving,
+        saving_how="Its own lateness at the gradient reduction (an estimate by replay) plus what its compute after "
+        "that takes longer than its peers'; median over the steps. An upper bound: when it is as fast as they are, "
+        "another rank may be the next to be waited for.",
+        evidence=_evidence(session, found, group, cause, caused, inherited, late.words(numbers)),
+        next_step=NEXT[code],
+        how=f"Its own lateness (not what it inherits from ranks before it) is at least {SHARE_OF_STEP:.0%} of the step "
+        f"and twice the clock's doubt in more than half of the steps, and beyond {OUTSIDE:g} times the spread of the "
+        f"ranks of its role ({_role(session, group)}). Told by replaying the steps as they depend on each other.",
+        share=saving / step_ns if step_ns else None,
+        overlaps=("late",),
+        caused_by=FOLLOWS.get(code, ()),
+    )
+
+
+def _evidence(
+    session: Session, found: Lateness, group: int, cause: Cause | None, caused: int, inherited: int, pattern: str
+) -> tuple[Evidence, ...]:
+    i = found.ranks.index(group)
+    own = found.own[i]
+    worst = max(late_steps(found, group), key=lambda k: float(own[k]))
+    label = session.groups[group].label
+    out = [
+        Evidence(
+            f"most late in step {_number(session, group, worst)}, by {format_duration(round(float(own[worst])), 1)}; "
+            f"{pattern}",
+            step_selection(session, group, worst),
+        )
+    ]
+    if caused > 0:
+        waits = f"the other ranks together wait {format_duration(caused, 1)} per step for it"
+        victim = _victim(session, found, group, worst)
+        out.append(Evidence(waits, victim))
+    if cause is not None:
+        out += [
+            Evidence(f"{seen.what}: {format_duration(seen.extra_ns, 1)} more per step than its peers", seen.where)
+            for seen in cause.evidence[:SHOWN]
+            if seen.extra_ns >= WORTH * np.nanmean(own)
+        ]
+    if inherited > found.least[i]:
+        out.append(
+            Evidence(f"a further {format_duration(inherited, 1)} per step {label} inherits from ranks before it")
+        )
+    return tuple(out)
+
+
+def could_save(session: Session, found: Lateness, group: int) -> int:
+    """How much shorter a step gets at most when a rank is as fast as its peers, ns; see ``saving_how``."""
+    i = found.ranks.index(group)
+    role = roles(session)
+    peers = [r for r in found.ranks if r != group and role[r] == role[group]]
+    mine = _compute_after(session, found, group)
+    others = np.array([_compute_after(session, found, p) for p in peers]).reshape(-1, found.steps)
+    # Without peers nothing says how long its compute there should take.
+    usual = np.nanmedian(others, axis=0) if len(others) and not np.isnan(others).all(axis=0).any() else mine
+    gain = found.own[i] + np.maximum(np.nan_to_num(mine - usual), 0.0)
+    return round(float(np.nanmedian(gain)))
+
+
+def _compute_after(session: Session, found: Lateness, group: int) -> F64:
+    """float64[steps]: compute of a rank's steps after the operation at which its lateness is read; NaN for none."""
+    out = np.full(found.steps, np.nan)
+    for k, step in enumerate(rank_steps(session, session.groups[group])[: found.steps]):
+        at = int(found.anchor_ns[found.ranks.index(group), k])
+        if at == ABSENT:
+            continue
+        item = session.inputs[step.input]
+        s = item.trace.slices
+        rows = step.rows[s.paint[step.rows] == Paint.COMPUTE]
+        begin = np.maximum(s.start_ns[rows], item.clock.to_raw(at))
+        end = np.maximum(s.start_ns[rows] + s.dur_ns[rows], begin)
+        order = np.argsort(begin, kind="stable")
+        out[k] = total(*union(begin[order], end[order]))
+    return out
+
+
+def _victim(session: Session, found: Lateness, group: int, step: int) -> Selection | None:
+    """The step of the rank that is least late of its own: it waits longest."""
+    own = np.where(np.isnan(found.own[:, step]), np.inf, found.own[:, step])
+    own[found.ranks.index(group)] = np.inf
+    other = int(own.argmin())
+    return step_selection(session, found.ranks[other], step) if np.isfinite(own[other]) else None
+
+
+def _number(session: Session, group: int, step: int) -> int:
+    steps = rank_steps(session, session.groups[group])
+    return steps[step].number if step < len(steps) else step
+
+
+def _role(session: Session, group: int) -> str:
+    role = roles(session)
+    peers = [g.label for g in session.groups if g.id != group and role[g.id] == role[group]]
+    if not peers:
+        return "it is the only one of its role: compared with ranks that communicate alike"
+    return ", ".join(peers[:8]) + (f" and {len(peers) - 8} more" if len(peers) > 8 else "")
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
