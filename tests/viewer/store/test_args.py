@@ -10,7 +10,7 @@ from viewer.base.ids import ABSENT
 from viewer.store.args import BLOCK, ArgsText, ArgsWriter
 from viewer.store.cache import stamp_of
 from viewer.store.loose_json import decode_text, loads, mend_quotes
-from viewer.store.meta import TraceMeta
+from viewer.store.meta import SourceStamp, TraceMeta
 from viewer.store.schema import FORMAT_VERSION
 
 
@@ -115,3 +115,19 @@ def test_quotes_in_names() -> None:
 )
 def test_decode_text(raw: bytes, text: str, mended: bool) -> None:
     assert decode_text(raw) == (text, mended)
+
+
+def test_many_objects_at_once(tmp_path: Path) -> None:
+    source = tmp_path / "t.json"
+    source.write_bytes(b'xx{"a": [1]}yy{"b": 2}')
+    writer, offsets = written([b'{"a": [1]}', b'{"b": 2}'])
+    for args, places in (
+        (ArgsText.of_source(stamp_of(source)), [2, 14]),
+        (ArgsText.of_writer(writer), offsets),
+        (ArgsText.of_bytes(b'{"a": [1]}{"b": 2}'), [0, 10]),
+    ):
+        assert args.read_many([*places, ABSENT], [10, 8, 5]) == [b'{"a": [1]}', b'{"b": 2}', b""]
+    source.unlink()
+    gone = ArgsText.of_source(SourceStamp(str(source), 22, 0, ""))
+    assert gone.read_many([2], [10]) == [b""]
+    assert "no longer" in gone.problem
