@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-import numpy as np
-
+from viewer.analyses.card_dtype import product_dtype
 from viewer.analyses.collective.groups import JobGroups, job_groups, world_size
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.ids import Paint
 from viewer.base.job_card import CardValue, JobCard
+from viewer.store.device_table import Device, find_device
 from viewer.store.session import Session
 
 _SIZES: Final = ("tp", "cp", "dp", "pp", "ep")
@@ -26,7 +26,7 @@ def with_filled_card(session: Session, stated: JobCard) -> Session:
 def filled_card(session: Session, stated: JobCard) -> JobCard:
     """The card with all that the traces tell filled in; what a person said stays."""
     card = stated
-    for fill in (_world, _plan, _device):
+    for fill in (_world, _plan, _dtype, _device):
         card = fill(session, card)
     return card
 
@@ -91,17 +91,41 @@ def group_sizes(found: JobGroups) -> dict[str, tuple[int, str]]:
 
 
 def _device(session: Session, card: JobCard) -> JobCard:
-    names = {group.gpu for group in session.groups}
-    if len(names) != 1 or None in names:
-        return card
-    card = _put(card, "hardware.gpu", names.pop(), "deviceProperties of the traces")
-    sizes = set()
+    told = _devices(session)
+    if len(told) != 1:
+        return card  # none, or a job on several kinds of devices
+    name, sms, memory = told.pop()
+    found = find_device(card.hardware.gpu or name, sms if card.hardware.gpu is None else None, memory)
+    if name:
+        card = _put(card, "hardware.gpu", name, "deviceProperties of the traces")
+    card = _put(card, "hardware.memory_bytes", memory, "totalGlobalMem of the traces")
+    return card if found is None else _with_table(card, found)
+
+
+def _devices(session: Session) -> set[tuple[str, int | None, int | None]]:
+    """(name, multiprocessors, bytes) of each kind of device that ran something. Sizes that nearly agree are one."""
+    kinds: dict[tuple[str, int | None], list[int]] = {}
     for item in session.inputs:
-        used = np.unique(gpu_work(item.trace).device)
-        for device in item.trace.meta.devices:
-            size = device.properties.get("totalGlobalMem")
-            if device.id in used and isinstance(size, int) and 0 < size < 2**50:
-                sizes.add(size)
-    if sizes:
-        card = _put(card, "hardware.memory_bytes", min(sizes), "totalGlobalMem of the traces")
-    return card
+        used, listed = set(gpu_work(item.trace).devices), item.trace.meta.devices
+        # Where numbers are those of another namespace (a container's), all that are listed count.
+        for device in [d for d in listed if d.id in used] or listed:
+            sms, size = device.properties.get("numSms"), device.properties.get("totalGlobalMem")
+            kind = kinds.setdefault((device.name, sms if isinstance(sms, int) else None), [])
+            if isinstance(size, int) and 0 < size < 2**50:
+                kind.append(size)
+    return {(name, sms, min(sizes) if sizes else None) for (name, sms), sizes in kinds.items()}
+
+
+def _with_table(card: JobCard, found: Device) -> JobCard:
+    source = f"{found.name}: {found.source}"
+    for name in ("memory_bytes", "memory_bytes_per_second", "link_bytes_per_second", "pcie_bytes_per_second"):
+        card = _put(card, f"hardware.{name}", getattr(found, name), source)
+    dtype = card.run.dtype
+    return card if dtype is None else _put(card, "hardware.peak_flops", found.peak.get(dtype), f"{source}, {dtype}")
+
+
+def _dtype(session: Session, card: JobCard) -> JobCard:
+    if card.run.dtype is not None:
+        return card
+    found = session.memo("product dtype", lambda: product_dtype(session))
+    return card if found is None else _put(card, "run.dtype", *found)

@@ -77,7 +77,8 @@ def quantity_text(value: int, unit: Unit) -> str:
         name = "B/s" if unit == "rate" else "FLOPS"
         steps = tuple((f" {p}{name}", n) for p, n in reversed(_DECIMAL.items()) if p not in ("", "k"))
     for name, scale in steps:
-        if value >= scale and value * 1000 % scale == 0:
+        fine = 1 if name in (" MiB", " MB") else 1000
+        if value >= scale and value * fine % scale == 0:
             return f"{(Decimal(value) / scale).normalize():f}{name}"
     return f"{value:,}".replace(",", "_") if value >= 10_000 else str(value)
 
