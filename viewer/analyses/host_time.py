@@ -8,14 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.names import flags_where
+from viewer.analyses.links import lanes_of_rows, links
+from viewer.analyses.names import distinct, flags_where
 from viewer.base.ids import Paint
 from viewer.jit.intervals import deepest, running_end
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
 
-HOST_CAUSES = ("python", "operator", "runtime call", "annotation", "profiler overhead", "other", "data loading")
+LOADING, COLLECTION, RECOMPILATION, ALLOCATOR = "data loading", "garbage collection", "recompilation", "allocator"
+HOST_CAUSES = (
+    "python",
+    "operator",
+    "runtime call",
+    "annotation",
+    "profiler overhead",
+    "other",
+    ALLOCATOR,
+    LOADING,
+    RECOMPILATION,
+    COLLECTION,
+)
+"""What a host thread can be at. From the allocator on a slice stands for all that is inside it; of nested ones the
+later in this list counts: allocations of a loader belong to it, and a collection is one wherever it strikes."""
 UNTRACED, SYNC_DRAIN = "untraced", "sync-drain"
 _KIND_OF_PAINT = {
     Paint.PYTHON: 0,
@@ -24,8 +39,49 @@ _KIND_OF_PAINT = {
     Paint.ANNOTATION: 3,
     Paint.OVERHEAD: 4,
 }
-_OTHER_KIND, _LOADING_KIND = 5, 6
-_LOADING = re.compile(r"dataloader", re.IGNORECASE)
+_OTHER_KIND, FIRST_SPECIAL = 5, 6
+_ALLOCATOR_CALL = re.compile(
+    r"^(?:(?:cuda|hip)(?:Malloc|Free|HostAlloc|HostMalloc|HostFree|HostRegister|HostUnregister|MemPoolTrim)\w*"
+    r"|cuMem(?:Alloc|Free|Create|Map|Unmap|Release|AddressReserve|AddressFree|SetAccess|HostAlloc|HostRegister)\w*"
+    r"|hipMem(?:Create|Map|Unmap|Release|AddressReserve|AddressFree|SetAccess)\w*"
+    r"|(?:aclrt|musa|xpu)(?:Malloc|Free)\w*|zeMem(?:Alloc|Free)\w*)$",
+    re.IGNORECASE,
+)
+_SPECIAL: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        COLLECTION,
+        re.compile(
+            r"garbage.?collect|\bpython gc\b|^gc(?:$|[ :(])|\bgc[._](?:collect|gen)|\bgc\.py\(\d+\): collect"
+            r"|<built-in (?:function collect>|method collect of module)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        RECOMPILATION,
+        re.compile(
+            # Dynamo, AOTAutograd and Inductor mark their phases so
+            r"\(dynamo_timed\)"
+            r"|\b_dynamo/convert_frame\.py\(\d+\): _?compile"
+            r"|\b_inductor/(?:compile_fx|codecache|async_compile|graph|scheduler)\.py\(\d+\): \w*(?:compile|codegen)"
+            r"|\btriton/compiler/compiler\.py\(\d+\): compile$|\btriton/runtime/jit\.py\(\d+\): (?:_do_)?compile$"
+            r"|\btriton/runtime/autotuner\.py\(\d+\): _?bench"
+            r"|\btriton_heuristics\.py\(\d+\): (?:precompile|make_launchers|benchmark_all|autotune_to|coordinate)"
+            r"|^(?:nvrtc|hiprtc)CompileProgram|^(?:cu|hip)(?:Module|Library)Load(?:Data(?:Ex)?|FatBinary|FromFile)?$"
+            r"|^cudaLibraryLoad|\bXlaCompile|\bbackend_compile\b|\bcompile_or_get_cached\b"
+        ),
+    ),
+    (
+        LOADING,
+        re.compile(
+            r"dataloader|\bdata[_ ]?load(?:ing|er)?\b|\b(?:load|next|fetch|wait_for)[_ ](?:next_)?batch\b"
+            r"|\btorch/utils/data/|\bIteratorGetNext\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (ALLOCATOR, re.compile(r"\bempty_?cache\b|emptyCache", re.IGNORECASE)),
+)
+_AT_WORK = [HOST_CAUSES.index(name) for name in ("operator", "runtime call", "profiler overhead", LOADING)]
+HOST_PAINTS = (Paint.PYTHON, Paint.ANNOTATION, Paint.OPERATOR, Paint.OTHER, Paint.OVERHEAD, Paint.RUNTIME)
 _BLOCKING = re.compile(
     r"^(?:(?:cuda|hip)(?:Device|Stream|Event|Thread)Synchronize|cu(?:Ctx|Stream|Event)Synchronize"
     r"|(?:cuda|hip)Memcpy(?:2D|3D|ToSymbol|FromSymbol|DtoH|HtoD|DtoD|WithStream)?|cuMemcpy(?:DtoH|HtoD|DtoD)?(?:_v2)?"
@@ -39,13 +95,30 @@ def blocks_host(name: str) -> bool:
     return _BLOCKING.match(name) is not None
 
 
+def allocates(name: str) -> bool:
+    """Whether a call of this name asks the driver for memory or gives some back."""
+    return _ALLOCATOR_CALL.match(name) is not None
+
+
+def special_cause(name: str) -> str:
+    """The cause that a host slice of this name stands for with all that is inside it; "" for none."""
+    for cause, pattern in _SPECIAL:
+        if pattern.search(name):
+            return cause
+    return ALLOCATOR if allocates(name) else ""
+
+
 @dataclass(frozen=True, eq=False)
 class ThreadTime:
-    """A thread as segments: from ``start`` on, ``row`` is the deepest open slice (-1: none) and ``kind`` its cause."""
+    """A thread as segments: from ``start`` on, ``row`` is the deepest open slice (-1: none) and ``kind`` its cause.
+
+    ``told_by`` is the slice that tells the cause: the data loader's range, not what runs inside it; else ``row``.
+    """
 
     start: I64
     row: I64
     kind: I64
+    told_by: I64
 
 
 def thread_time(trace: Trace, lane: int) -> ThreadTime:
@@ -65,13 +138,30 @@ def _thread_time(trace: Trace, lane_id: int) -> ThreadTime:
     n = deepest(start, start + s.dur_ns[rows], seg_start, seg_at)
     seg_start, seg_at = seg_start[:n].copy(), seg_at[:n]
     seg_row = np.where(seg_at >= 0, rows[np.maximum(seg_at, 0)], -1)
-    kinds = _kinds(trace, lane_id)
-    kind = np.where(seg_row >= 0, kinds[np.maximum(seg_row - a, 0)], -1)
-    return ThreadTime(seg_start, seg_row, kind)
+    kinds, told_by = _kinds(trace, lane_id)
+    at = np.maximum(seg_row - a, 0)
+    kind = np.where(seg_row >= 0, kinds[at], -1)
+    return ThreadTime(seg_start, seg_row, kind, np.where(seg_row >= 0, told_by[at], -1))
 
 
-def _kinds(trace: Trace, lane_id: int) -> I64:
-    """The cause that each slice of a lane stands for; everything inside a data loader's range is data loading."""
+def _special_names(trace: Trace) -> I64:
+    """int64[strings + 1]: index into HOST_CAUSES of the cause that a name stands for, -1 for none."""
+
+    def build() -> I64:
+        s = trace.slices
+        out = np.full(len(trace.strings) + 1, -1, np.int64)
+        on_host = np.isin(s.paint, [int(p) for p in HOST_PAINTS])
+        for code in distinct(s.name[on_host]):
+            cause = special_cause(trace.text(code))
+            if cause:
+                out[code] = HOST_CAUSES.index(cause)
+        return out
+
+    return trace.memo("special_names", build)
+
+
+def _kinds(trace: Trace, lane_id: int) -> tuple[I64, I64]:
+    """(kind, slice that tells it) of each slice of a lane; what is inside a special range is of its kind."""
     s, lane = trace.slices, trace.lanes[lane_id]
     a = int(trace.rows.begin[lane.row_begin])
     b = int(trace.rows.end[lane.row_end - 1])
@@ -79,43 +169,132 @@ def _kinds(trace: Trace, lane_id: int) -> I64:
     for paint, kind in _KIND_OF_PAINT.items():
         by_paint[paint] = kind
     kinds = by_paint[s.paint[a:b]]
-    names = s.name[a:b]
-    inherits = flags_where(trace, names, _LOADING.search)[names]
-    if inherits.any():
+    told_by = np.arange(a, b)
+    special = _special_names(trace)[s.name[a:b]]
+    if (special >= 0).any():
         for row in range(lane.row_begin, lane.row_end):
             p, q = int(trace.rows.begin[row]) - a, int(trace.rows.end[row]) - a
             parent = s.parent[a + p : a + q].astype(np.int64) - a
-            inherits[p:q] |= np.where(parent >= 0, inherits[np.maximum(parent, 0)], False)
-        kinds[inherits] = _LOADING_KIND
-    out: I64 = kinds
-    return out
+            above = np.where(parent >= 0, special[np.maximum(parent, 0)], -1)
+            inherits = (above >= special[p:q]) & (above >= 0)
+            told_by[p:q] = np.where(inherits, told_by[np.maximum(parent, 0)], told_by[p:q])
+            special[p:q] = np.maximum(special[p:q], above)
+        kinds = np.where(special >= 0, special, kinds)
+    return kinds, told_by
 
 
-def _blocking_calls(trace: Trace) -> tuple[I64, I64, I64, I64]:
-    """(rows, starts, ends, position of the latest end so far) of the blocking calls of all threads, by start."""
+@dataclass(frozen=True, eq=False)
+class _Calls:
+    """Calls by start; ``latest`` is the position of the latest end so far."""
 
-    def build() -> tuple[I64, I64, I64, I64]:
+    row: I64
+    start: I64
+    end: I64
+    latest: I64
+
+    def waiting(self, at: I64) -> I64:
+        """The call that had begun before each instant and not ended by it; -1 without one."""
+        if not len(self.row):
+            return np.full(len(at), -1, np.int64)
+        i = np.searchsorted(self.start, at, "left") - 1
+        j = self.latest[np.maximum(i, 0)]
+        out: I64 = np.where((i >= 0) & (self.end[j] >= at), self.row[j], -1)
+        return out
+
+
+def _calls(trace: Trace, rows: I64) -> _Calls:
+    start = trace.slices.start_ns[rows]
+    end = start + trace.slices.dur_ns[rows]
+    return _Calls(rows, start, end, running_end(start, end))
+
+
+def blocking_calls(trace: Trace) -> I64:
+    """Rows of the calls that wait for the device, of all threads, by start. Built once."""
+
+    def build() -> I64:
         s = trace.slices
         rows = np.flatnonzero(s.paint == Paint.RUNTIME)
         rows = rows[flags_where(trace, s.name[rows], blocks_host)[s.name[rows]]]
-        rows = rows[np.argsort(s.start_ns[rows], kind="stable")]
-        start = s.start_ns[rows]
-        end = start + s.dur_ns[rows]
-        return rows, start, end, running_end(start, end)
+        found: I64 = rows[np.argsort(s.start_ns[rows], kind="stable")]
+        return found
 
     return trace.memo("blocking_calls", build)
 
 
-def draining_call(trace: Trace, at: I64) -> I64:
-    """For each instant at which the device ran dry the blocking call that was waiting then; -1 without one."""
-    rows, start, end, latest = _blocking_calls(trace)
-    if not len(rows):
+def _blocking_of(trace: Trace, lane: int) -> _Calls:
+    def build() -> _Calls:
+        rows = blocking_calls(trace)
+        return _calls(trace, rows[lanes_of_rows(trace, rows) == lane])
+
+    return trace.memo(("blocking_calls", lane), build)
+
+
+def _blocking_launchers(trace: Trace) -> _Calls:
+    """The blocking calls of all threads that launch GPU work: others (watchdogs, pinning) hold no launch up."""
+
+    def build() -> _Calls:
+        rows = blocking_calls(trace)
+        launchers = np.unique(lanes_of_rows(trace, links(trace).calls))
+        return _calls(trace, rows[np.isin(lanes_of_rows(trace, rows), launchers)])
+
+    return trace.memo("blocking_launchers", build)
+
+
+def draining_call(trace: Trace, lane: int, at: I64, refilled: I64) -> I64:
+    """For each instant at which the device ran dry the blocking call that had drained the queue; -1 without one.
+
+    The call was waiting at that instant, on the thread that launched next, or on another one that launches work while
+    neither a call nor an operator was open on this one (it was to hand over). Or the thread's last launch before the
+    call ended while it waited, and the thread launched nothing more until the queue was refilled: what ran last was
+    another thread's.
+
+    Args:
+        trace: the file.
+        lane: the thread that launched the next work.
+        at: int64[n], when the device ran dry, raw ns.
+        refilled: int64[n], begin of the next launch, >= ``at``.
+    """
+    if not len(blocking_calls(trace)):
         return np.full(len(at), -1, np.int64)
-    i = np.searchsorted(start, at, "left") - 1
-    j = latest[np.maximum(i, 0)]
-    waiting = (i >= 0) & (end[j] >= at)
-    out: I64 = np.where(waiting, rows[j], -1)
+    own = _blocking_of(trace, lane)
+    found = own.waiting(at)
+    rest = np.flatnonzero(found < 0)
+    if len(rest):
+        other = _blocking_launchers(trace).waiting(at[rest])
+        time = thread_time(trace, lane)
+        i = np.searchsorted(time.start, at[rest], "left") - 1
+        kind = np.where(i >= 0, time.kind[np.maximum(i, 0)], -1) if len(time.kind) else np.full(len(rest), -1)
+        found[rest] = np.where(np.isin(kind, _AT_WORK), -1, other)
+        rest = np.flatnonzero(found < 0)
+    if len(rest) and len(own.row):
+        found[rest] = _drained_before(trace, lane, own, refilled[rest])
+    return found
+
+
+def _drained_before(trace: Trace, lane: int, own: _Calls, refilled: I64) -> I64:
+    """The thread's last blocking call before each launch, where its queue emptied meanwhile and nothing was added."""
+    begins, ends = _launches(trace, lane)
+    i = np.searchsorted(own.start, refilled, "left") - 1
+    j = np.maximum(i, 0)
+    k = np.searchsorted(begins, own.start[j], "right") - 1
+    last = np.where(k >= 0, ends[np.maximum(k, 0)], np.iinfo(np.int64).min)
+    emptied = (last > own.start[j]) & (last <= own.end[j])
+    added = np.searchsorted(begins, refilled, "left") - 1 > k
+    out: I64 = np.where((i >= 0) & emptied & ~added, own.row[j], -1)
     return out
+
+
+def _launches(trace: Trace, lane: int) -> tuple[I64, I64]:
+    """When the calls of a thread began that launched GPU work, ascending, and when the last work of each ended."""
+
+    def build() -> tuple[I64, I64]:
+        calls, ends = links(trace).last_ends(trace)
+        mine = lanes_of_rows(trace, calls) == lane
+        begins = trace.slices.start_ns[calls[mine]]
+        order = np.argsort(begins, kind="stable")
+        return begins[order], ends[mine][order]
+
+    return trace.memo(("launches", lane), build)
 
 
 @dataclass(frozen=True, slots=True)

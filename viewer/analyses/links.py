@@ -77,6 +77,14 @@ class Links:
         first, last = np.searchsorted(self._time_start[a:b], (start_ns, end_ns), "left")
         return self.calls[self._by_time[a + int(first) : a + int(last)]]
 
+    def last_ends(self, trace: Trace) -> tuple[I64, I64]:
+        """(rows of the calls that launched GPU work, when the last work of each ended in raw ns), in row order."""
+        owners = np.flatnonzero(self._offset[1:] > self._offset[:-1])
+        if not len(owners):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        end = trace.slices.start_ns[self._gpu] + trace.slices.dur_ns[self._gpu]
+        return self.calls[owners], np.maximum.reduceat(end, self._offset[owners])
+
 
 def links(trace: Trace) -> Links:
     """The links of a trace. Built once."""

@@ -272,6 +272,7 @@ def _idle(split: IdleSplit | None) -> Json | None:
         "dependency_ns": split.dependency_ns,
         "unknown_ns": split.unknown_ns,
         "host_causes": split.host_causes,
+        "launch_causes": split.launch_causes,
         "dependency_causes": split.dependency_causes,
         "dependency_inferred": not split.has_sync_events,
     }

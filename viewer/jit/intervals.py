@@ -229,26 +229,3 @@ def deepest(start: I64, end: I64, seg_start: I64, seg_slice: I64) -> Any:
         stack[top] = i
         top += 1
     return k
-
-
-@kernel
-def charge(seg_start: I64, seg_kind: I64, lo: I64, hi: I64, kinds: int) -> Any:
-    """Time of the intervals [lo, hi) by the kind of the segment they fall in: int64[len(lo), kinds + 1].
-
-    Segments end where the next begins; kind -1 and time outside all segments are charged to the last column.
-    """
-    out = np.zeros((len(lo), kinds + 1), np.int64)
-    n = len(seg_start)
-    for i in range(len(lo)):
-        if hi[i] <= lo[i]:
-            continue
-        at = lo[i]
-        k = np.searchsorted(seg_start, at, "right") - 1
-        while at < hi[i]:
-            until = seg_start[k + 1] if k + 1 < n else hi[i]
-            until = min(until, hi[i])
-            kind = seg_kind[k] if k >= 0 else -1
-            out[i, kind if kind >= 0 else kinds] += until - at
-            at = until
-            k += 1
-    return out

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from viewer.analyses.attribution import device_gaps, device_span
 from viewer.analyses.gpu_work import gpu_work, unions
 from viewer.analyses.idle import GapCause, IdleSplit, gap_cause, host_activity, idle
+from viewer.analyses.idleness.parts import LAUNCH
 from viewer.analyses.links import call_of_gpu
 from viewer.base.frames import BarFrame, Figure, PanelFrame, Section, TableFrame
 from viewer.base.ids import LaneKind, Paint
@@ -30,21 +31,11 @@ from viewer.views.figures import (
     since_origin,
     word,
 )
+from viewer.views.idle_words import words_of
 
 I64 = NDArray[np.int64]
 HOST_ROWS = 30
 COMPANY_ROWS = 30
-
-_CAUSES = {
-    "turnaround": "the device's own turnaround: same stream and at most 3 us, or inside one graph launch",
-    "event": "a recorded wait for an event on its stream",
-    "copy": "the work that ended last before it is a copy or fill",
-    "other stream": "the work that ended last before it ran on another stream",
-    "unproven": "nothing in the trace says what it waited for",
-    "sync-drain": "a blocking call was waiting when the device ran dry, so the queue was empty after it",
-    "data loading": "the launching thread was inside a data loader",
-    "untraced": "no slice was open on the launching thread",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,21 +286,18 @@ def _idle_sections(gap: _Gap, device: int) -> list[Section]:
 
 
 def _cause_figures(split: IdleSplit) -> list[Figure]:
-    figures = []
-    for label, ns in sorted(split.host_causes.items(), key=lambda item: -item[1]):
-        why = _CAUSES.get(label, f"the deepest open slice of the launching thread was of the kind “{label}”")
-        figures.append(part(f"host: {label}", ns, split.host_ns, f"Host time in which {why}.", " of host"))
     inferred = "" if split.has_sync_events else " Inferred: the trace records no synchronisation events."
-    for label, ns in sorted(split.dependency_causes.items(), key=lambda item: -item[1]):
-        figures.append(
-            part(
-                f"waited: {label}",
-                ns,
-                split.dependency_ns,
-                f"Dependency time with this sign: {_CAUSES.get(label, label)}.{inferred}",
-                " of dependency",
-            )
-        )
+    figures = []
+    for word_, causes, whole, of, more in (
+        ("host", split.host_causes, split.host_ns, " of host", ""),
+        ("launch", split.launch_causes, split.launch_ns, " of launch", ""),
+        ("waited", split.dependency_causes, split.dependency_ns, " of dependency", inferred),
+    ):
+        for cause, ns in sorted(causes.items(), key=lambda item: -item[1]):
+            if word_ == "launch" and cause == LAUNCH:
+                continue
+            told = words_of(cause)
+            figures.append(part(f"{word_}: {told.label}", ns, whole, told.meaning + more, of))
     return figures
 
 

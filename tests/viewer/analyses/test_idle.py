@@ -73,7 +73,7 @@ def test_host_time_goes_to_what_the_thread_did() -> None:
     assert found.host_causes == {
         "python": 40 - 10 - 8,
         "operator": 8,
-        "runtime call": 2,
+        "allocator": 2,
         "data loading": 8,
         "untraced": 10,
     }

@@ -118,19 +118,3 @@ def test_deepest(a: list[tuple[int, int]]) -> None:
     for t in {t for s, e in a for t in (s - 1, s, (s + e) // 2, e - 1, e)}:
         k = int(np.searchsorted(seg_start[:n], t, "right")) - 1
         assert (int(seg_slice[k]) if k >= 0 else -1) == slow.deepest(a, t)
-
-
-@settings(deadline=None)  # the first call compiles
-@given(st.lists(st.tuples(small, st.integers(-1, 2)), max_size=6, unique_by=lambda x: x[0]), interval_sets())
-def test_charge(segments: list[tuple[int, int]], a: list[tuple[int, int]]) -> None:
-    segments.sort()
-    a = [x for x in a if x[0] >= 0 and x[1] <= 30]
-    lo, hi = arrays(a)
-    at, kind = arrays(segments)
-    found = fast.charge(at, kind, lo, hi, 3)
-    for i, (s, e) in enumerate(a):
-        want = [0, 0, 0, 0]
-        for t in range(s, e):
-            here = [k for start, k in segments if start <= t]
-            want[here[-1] if here else -1] += 1
-        assert found[i].tolist() == want

@@ -55,7 +55,7 @@ def test_an_idle_device_is_split_into_host_and_launch() -> None:
     assert why["launch"] == "50 ns · 25.0 %"
     assert why["dependency"] == "0 ns · 0.0 %"
     assert why["sum = idle"] == "200 ns"
-    assert why["host: sync-drain"] == "150 ns · 100.0 % of host"
+    assert why["host: after a synchronisation"] == "150 ns · 100.0 % of host"
     bar = section(frame, "Why the device was idle").bar
     assert bar is not None
     assert sum(ns for _, ns, _ in bar.parts) == bar.total_ns == 200
@@ -108,8 +108,8 @@ def test_work_that_was_queued_waited_for_something_else() -> None:
     assert table(frame, "The device meanwhile").rows == [("other", "9", "9.990 us")]
     why = values(frame, "Why the device was idle")
     assert why["dependency"] == "9.910 us · 100.0 %"
-    assert why["waited: other stream"] == "9.910 us · 100.0 % of dependency"
-    assert "Inferred" in figure(frame, "Why the device was idle", "waited: other stream").how
+    assert why["waited: after another stream"] == "9.910 us · 100.0 % of dependency"
+    assert "Inferred" in figure(frame, "Why the device was idle", "waited: after another stream").how
     assert "had been launched before" in section(frame, "What emptied the queue").note
 
 
