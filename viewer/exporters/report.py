@@ -28,6 +28,7 @@ from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, Paint
 from viewer.exporters.report_clock import clock_part, late_rank_part, straggler_part
 from viewer.exporters.report_collectives import collectives_part
+from viewer.exporters.report_findings import findings_part, saving_part
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -77,7 +78,11 @@ def report(
         "collectives": collectives_part(session) if window is None else None,
         "communication": None,
         "fingerprint": {"training": None, "inference": None},
-        "findings": [_job_finding(f) for f in (*session.findings, *skipped, *_left_out(rest))],
+        "saving": saving_part(session),
+        "findings": [
+            *findings_part(session),
+            *(_job_finding(f) for f in (*session.findings, *skipped, *_left_out(rest))),
+        ],
     }
 
 
@@ -121,7 +126,8 @@ def _job_finding(finding: Finding) -> Json:
         "severity": finding.severity,
         "count": finding.count,
         "saving_ns_per_step": None,
-        "evidence": _text(finding.where) or None,
+        "confident": True,
+        "evidence": [{"text": _text(finding.where)}] if finding.where else [],
         "next_step": None,
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_count, format_share
+from viewer.exporters.summary_findings import advice_lines, input_lines
 
 Json = dict[str, Any]
 
@@ -16,7 +17,6 @@ MOST_RANKS = 16
 """Up to this many lines of ranks are shown in full; beyond it the ones with the least compute, and the median."""
 SHOWN_OF_MANY = 10
 TOP_KERNELS = 10
-MOST_FINDINGS = 8
 NAME_WIDTH = 64
 MESSAGE_WIDTH = 160
 
@@ -36,7 +36,8 @@ def summary(report: Json) -> str:
         _idle(report),
         [*_steps(report), *_late(report)],
         _kernels(report),
-        _findings(report),
+        input_lines(report, printable),
+        advice_lines(report, printable),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -221,23 +222,3 @@ def _kernels(report: Json) -> list[str]:
         for k in kernels[:TOP_KERNELS]
     ]
     return _aligned(table, left=(4, 5))
-
-
-def _findings(report: Json) -> list[str]:
-    order = {"error": 0, "warning": 1, "info": 2}
-    found = [(f["severity"], f["title"]) for f in report["findings"]]
-    # What the job says of single files is already among its findings.
-    said = {title for _, title in found}
-    for item in report["inputs"]:
-        name = PurePath(item["path"]).name
-        found += [(f["severity"], f"{name}: {f['message']}") for f in item["findings"] if f["message"] not in said]
-    if not found:
-        return []
-    found.sort(key=lambda f: order.get(f[0], 3))
-    lines = [
-        "findings",
-        *(f"  {severity}: {printable(text, MESSAGE_WIDTH)}" for severity, text in found[:MOST_FINDINGS]),
-    ]
-    if len(found) > MOST_FINDINGS:
-        lines.append(f"  and {len(found) - MOST_FINDINGS} more in the JSON report")
-    return lines

@@ -57,6 +57,7 @@ def test_every_key_of_the_schema_is_there() -> None:
         "communication",
         "fingerprint",
         "findings",
+        "saving",
     } <= set(found)
     (item,), (rank,), clock = found["inputs"], found["ranks"], found["clock"]
     assert {"path", "format", "bytes", "rank", "rank_source", "complete", "base_ns", "ledger", "findings"} <= set(item)
@@ -172,7 +173,7 @@ def test_inputs_carry_ledger_and_findings() -> None:
     assert first["complete"] is False
     assert [f["code"] for f in first["findings"]] == ["cut-off", "rank-conflict"]
     assert [f["code"] for f in second["findings"]] == ["rank-conflict"]
-    assert [f["id"] for f in found["findings"]] == ["rank-conflict"]
+    assert [f["id"] for f in found["findings"] if f["kind"] == "input"] == ["rank-conflict"]
 
 
 def test_analyses_report_what_they_found_in_a_file() -> None:
@@ -199,7 +200,7 @@ def test_failures_and_skipped_files_are_listed() -> None:
     assert found["failures"][0]["problem"] == "is empty"
     assert found["failures"][0]["next_step"] == "Name a trace."
     assert found["inputs"] == []
-    assert found["findings"][0]["evidence"] == "notes.json"
+    assert found["findings"][0]["evidence"] == [{"text": "notes.json"}]
     assert json.loads(encode_report(found))["failures"][0]["path"] == "bad\ufffd.json"
 
 

@@ -78,7 +78,7 @@ def test_findings_are_shown_worst_first_and_bounded() -> None:
     lines = text.splitlines()
     at = lines.index("findings")
     assert lines[at + 1] == "  error: rank0.json: very bad"
-    assert lines[-1] == "  and 2 more in the JSON report"
+    assert lines[at + 9] == "  and 2 more in the JSON report"
 
 
 def test_a_window_and_a_cut_off_file_are_said() -> None:

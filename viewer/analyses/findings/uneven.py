@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.attribution import figures_of
-from viewer.analyses.collective.groups import job_groups
+from viewer.analyses.collective.groups import job_groups, world_size
 from viewer.analyses.collective.lateness import SHARE_OF_STEP, lateness
 from viewer.analyses.collective.rank_steps import RankStep, rank_steps, step_selection
 from viewer.analyses.collective.roles import roles
@@ -228,6 +228,8 @@ def _own_time(session: Session, stages: list[list[int]], first: int, count: int)
     found = lateness(session)
     if found is None or any(m not in found.ranks for members in stages for m in members):
         return None
+    if len(session.groups) < (world_size(session) or 0):
+        return None  # waiting for ranks that are not open looks like own time
     rows = [
         np.median([found.own_time[found.ranks.index(m), first:count] for m in members], axis=0) for members in stages
     ]
