@@ -30,6 +30,7 @@ commands:
   rankscope analyze PATH...      figures as a summary or a JSON report
   rankscope render PATH... -o F  an annotated picture (png, svg, pdf), no window needed
   rankscope pack PATH... -o F    the job in one file that opens without its sources
+  rankscope check ...            judge a run against those before it, for CI (exit status 0, 1 or 2)
   rankscope cache [list|clear]   what is kept of traces that were opened
   rankscope demo                 make a demo job and open it
 
@@ -203,6 +204,21 @@ def _pack(words: list[str]) -> int:
     return pack(_paths(options.paths), job_options(options), Path(options.output))
 
 
+def _check(words: list[str]) -> int:
+    from viewer.app.gate import check_command
+
+    parser = Parser(
+        prog="rankscope check",
+        description="Judge a run against those before it and keep its figures: a regression gate for CI.",
+        epilog=check_command.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    check_command.add_arguments(parser)
+    _job_options(parser)
+    options = parser.parse_intermixed_args(words)
+    return check_command.run_check(options, job_options(options))
+
+
 def _cache(words: list[str]) -> int:
     parser = Parser(prog="rankscope cache", description="What is kept of traces that were opened, and how to drop it.")
     parser.add_argument("action", nargs="?", choices=("list", "clear"), default="list", help="(default: list)")
@@ -229,6 +245,7 @@ COMMANDS: Final[dict[str, Callable[[list[str]], int]]] = {
     "analyze": _analyze,
     "render": _render,
     "pack": _pack,
+    "check": _check,
     "cache": _cache,
     "demo": _demo,
 }
