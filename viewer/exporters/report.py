@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from viewer.analyses.attribution import DeviceFigures, attribute
+from viewer.analyses.collective.communication import communication
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idle import IdleSplit, idle
@@ -28,6 +29,7 @@ from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, Paint
 from viewer.exporters.report_clock import clock_part, late_rank_part, straggler_part
 from viewer.exporters.report_collectives import collectives_part
+from viewer.exporters.report_communication import communication_part, rank_communication_part
 from viewer.exporters.report_findings import findings_part, saving_part
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
@@ -56,6 +58,7 @@ def report(
     """
     raw = _raw_windows(session, window)
     kernels, rest = kernel_rows(session, raw)
+    split = communication(session, raw)
     return {
         "schema": SCHEMA,
         "window": _window(session, window),
@@ -73,10 +76,14 @@ def report(
         "job": _job(session),
         "clock": clock_part(session),
         "late_rank": late_rank_part(session),
-        "ranks": [_rank(session, item, None if raw is None else raw[item.index]) for item in session.inputs],
+        "ranks": [
+            _rank(session, item, None if raw is None else raw[item.index])
+            | {"communication": rank_communication_part(split[item.index])}
+            for item in session.inputs
+        ],
         "kernels": [_kernel(row) for row in kernels],
         "collectives": collectives_part(session) if window is None else None,
-        "communication": None,
+        "communication": communication_part(session, split),
         "fingerprint": {"training": None, "inference": None},
         "saving": saving_part(session),
         "findings": [

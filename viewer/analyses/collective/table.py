@@ -74,7 +74,7 @@ def communication_table(session: Session) -> list[CommunicationRow]:
 
 def _build(session: Session) -> list[CommunicationRow]:
     every = everything(session)
-    op, wait, transfer, complete = _of_kernels(session, every)
+    op, wait, transfer, complete = kernel_waits(session)
     exposed_ns = _exposed(session, every)
     order = np.lexsort((every.size, every.group, every.kind))
     keys = np.stack((every.kind.astype(np.int64), every.group.astype(np.int64), every.size))[:, order]
@@ -105,8 +105,12 @@ def _build(session: Session) -> list[CommunicationRow]:
     return rows
 
 
-def _of_kernels(session: Session, every: Everything) -> tuple[I64, I64, I64, NDArray[np.bool_]]:
-    """Per kernel: its operation (-1 for none), wait, transfer (ABSENT for none), and whether all members are opened."""
+def kernel_waits(session: Session) -> tuple[I64, I64, I64, NDArray[np.bool_]]:
+    """What is known of each kernel of ``everything``.
+
+    Its operation (-1 for none), wait, transfer (ABSENT for none), and whether all members are opened.
+    """
+    every = everything(session)
     count = len(every.kind)
     op = np.full(count, -1, np.int64)
     wait, transfer = np.full(count, ABSENT, np.int64), np.full(count, ABSENT, np.int64)
