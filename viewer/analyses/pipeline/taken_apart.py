@@ -1,0 +1,133 @@
+"""What a bubble is made of.
+
+The bubble is taken apart by replaying the passes in the order in which they ran, with one more of what really was each
+time; the parts add up to the bubble exactly:
+
+- theory: what equal stages would have at least, see ``schedule`` (of an order that is none of the known ones: what its
+  replay with equal stages has);
+- order: what equal stages have in the order in which the passes ran, beyond theory;
+- imbalance: what it grows by when each stage computes as long as it does (on its mean); below 0 for a stage that
+  computes longer than the others, which has less bubble than they have;
+- variation: when each pass computes as long as it did;
+- inside: when passes keep the time without compute inside them (launch gaps, exposed collectives);
+- p2p: when results take as long to reach the next stage as they did;
+- rest: what is left (the host was late, sends that block, recomputed dependencies).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.pipeline.model import CommKind, Communication, Passes
+from viewer.analyses.pipeline.replay import Order, stage_means, what_if
+
+F64 = NDArray[np.float64]
+
+PARTS: Final = ("theory_ns", "order_ns", "imbalance_ns", "variation_ns", "inside_ns", "p2p_ns", "rest_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A bubble taken apart; ns, the sum is the bubble."""
+
+    theory_ns: int
+    order_ns: int
+    imbalance_ns: int
+    variation_ns: int
+    inside_ns: int
+    p2p_ns: int
+    rest_ns: int
+
+    def total_ns(self) -> int:
+        """The bubble."""
+        return sum(getattr(self, f.name) for f in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Phases by replay, ns; ``slowdown`` per stage as in LineFigures.
+
+    Equal stages, stages as their means, passes as they computed, as long as they were, with their results on the way.
+    """
+
+    equal: float
+    means: float
+    busy: float
+    length: float
+    sent: float
+    slowdown: tuple[float, ...]
+
+    def parts(self, least: float, mean: float, compute: float, bubble: int) -> Parts:
+        """The bubble of a stage that computes ``compute`` ns (``mean`` over all stages), taken apart."""
+        theory, order = round(least), round(self.equal - mean - least)
+        imbalance = round(self.means - compute - self.equal + mean)
+        variation = round(self.busy - self.means)
+        inside, p2p = round(self.length - self.busy), round(self.sent - self.length)
+        rest = bubble - theory - order - imbalance - variation - inside - p2p
+        return Parts(theory, order, imbalance, variation, inside, p2p, rest)
+
+
+def replay_line(stages: Sequence[Passes], chunks: int) -> Replayed:
+    """The replays of one line, passes by stage. Raises ValueError where they do not fit together."""
+    order = Order(stages, chunks)
+    busy = np.concatenate([p.busy for p in stages]).astype(np.float64)
+    length = np.concatenate([p.length for p in stages]).astype(np.float64)
+    chunk = np.concatenate([p.chunk for p in stages])
+    means = stage_means(order, busy, chunk)
+    every: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for k, c, value in zip(order.kind.tolist(), chunk.tolist(), busy.tolist(), strict=True):
+        every[k, c].append(value)
+    mean_of = {key: sum(v) / len(v) for key, v in every.items()}
+    equal = what_if(order, means, mean_of, chunk, None)
+    slowdown = tuple(what_if(order, means, mean_of, chunk, s) / equal for s in range(len(stages))) if equal else ()
+    return Replayed(
+        equal,
+        order.run(means),
+        order.run(busy),
+        order.run(length),
+        order.run(length, delays(order, stages)),
+        slowdown,
+    )
+
+
+def delays(order: Order, stages: Sequence[Passes]) -> F64:
+    """How long each result from another stage was on its way, ns: an estimate.
+
+    Where the receiving stage had nothing else to do: to the end of its receive, without one to the begin of the pass.
+    Where it was busy that cannot be seen: the median of those that can (same sender, kind), no more than would fit.
+    """
+    start = np.concatenate([p.start for p in stages])
+    end = np.concatenate([p.end for p in stages])
+    out = np.zeros(len(start))
+    waited = np.zeros(len(start), np.bool_)
+    across = np.flatnonzero(order.across())
+    first = set(order.first.tolist())
+    links: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for i in across.tolist():
+        ready = int(end[order.feeds[i]])
+        room = max(0, int(start[i]) - ready)
+        out[i] = room
+        waited[i] = i in first or int(end[i - 1]) <= ready
+        links[int(order.worker[order.feeds[i]]), int(order.worker[i]), int(order.kind[i])].append(i)
+        if waited[i]:
+            arrived = _received(stages[int(order.worker[i])].comm, ready, int(start[i]))
+            out[i] = room if arrived is None else min(room, arrived - ready)
+    for members in links.values():
+        seen = [out[i] for i in members if waited[i]]
+        usual = float(np.median(seen)) if seen else 0.0
+        for i in members:
+            if not waited[i]:
+                out[i] = min(out[i], usual)
+    return out
+
+
+def _received(comm: Communication, after: int, before: int) -> int | None:
+    """The last end of a receive in (after, before], None without one."""
+    mine = comm.end[(comm.kind == CommKind.RECEIVE) & (comm.end > after) & (comm.end <= before)]
+    return int(mine.max()) if len(mine) else None
