@@ -31,6 +31,7 @@ from viewer.exporters.report_clock import clock_part, late_rank_part, straggler_
 from viewer.exporters.report_collectives import collectives_part
 from viewer.exporters.report_communication import communication_part, rank_communication_part
 from viewer.exporters.report_findings import findings_part, saving_part
+from viewer.exporters.report_pipeline import pipeline_part, with_pipeline
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -76,11 +77,15 @@ def report(
         "job": _job(session),
         "clock": clock_part(session),
         "late_rank": late_rank_part(session),
-        "ranks": [
-            _rank(session, item, None if raw is None else raw[item.index])
-            | {"communication": rank_communication_part(split[item.index])}
-            for item in session.inputs
-        ],
+        "ranks": with_pipeline(
+            session,
+            [
+                _rank(session, item, None if raw is None else raw[item.index])
+                | {"communication": rank_communication_part(split[item.index])}
+                for item in session.inputs
+            ],
+        ),
+        "pipeline": pipeline_part(session) if window is None else None,
         "kernels": [_kernel(row) for row in kernels],
         "collectives": collectives_part(session) if window is None else None,
         "communication": communication_part(session, split),

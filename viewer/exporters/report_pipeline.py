@@ -44,9 +44,8 @@ def pipeline_part(session: Session) -> Json:
     }
 
 
-def add_pipeline(session: Session, data: Json) -> None:
-    """Put ``pipeline`` into a report, and each step's own figures into ``ranks[].steps[].pipeline``."""
-    data["pipeline"] = pipeline_part(session)
+def with_pipeline(session: Session, ranks: list[Json]) -> list[Json]:
+    """The same rows of the report's ``ranks``, each of their steps with a key ``pipeline``: its own bubble, or null."""
     found = pipeline(session)
     told: dict[tuple[int, int], Json] = {}
     if not isinstance(found, str):
@@ -56,9 +55,10 @@ def add_pipeline(session: Session, data: Json) -> None:
                     own = found.layout.passes[stage.worker, step.number]
                     if found.layout.workers[stage.worker].rank is not None:
                         told[own.input, step.number] = _stage(found, line, stage)
-    for rank in data["ranks"]:
+    for rank in ranks:
         for row in rank["steps"]:
             row["pipeline"] = told.get((rank["input"], row["index"]))
+    return ranks
 
 
 def _workers(session: Session, found: Pipeline) -> list[Json]:
@@ -107,8 +107,7 @@ def _step(found: Pipeline, step: StepFigures) -> Json:
                 "stage_slowdown": [_share(x) for x in line.slowdown] or None,
                 "problem": line.problem or None,
                 "stages": [
-                    {"worker": s.worker, "stage": found.layout.workers[s.worker].stage} | _stage(found, line, s)
-                    for s in line.stages
+                    {"worker": s.worker} | _stage(found, line, s) for s in line.stages
                 ],
             }
             for line in step.lines
