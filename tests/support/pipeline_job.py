@@ -4,8 +4,8 @@
     session = job.session()
 
 Rank = stage x replicas + replica. Each pass is two kernels with a gap of ``inside`` ns between them, launched by the
-main thread (forward) or by autograd's (backward). A result takes ``sent`` ns to the next stage. ``passes`` holds what is
-true: (rank, step) -> list of (letter, micro-batch, chunk, start, end).
+main thread (forward) or by autograd's (backward). A result takes ``sent`` ns to the next stage. ``passes`` holds what
+is true: (rank, step) -> list of (letter, micro-batch, chunk, start, end).
 """
 
 from __future__ import annotations
@@ -111,10 +111,7 @@ class PipelineJob:
         return make_session(*traces).with_card(self.card)
 
     def _step(self, step: int, begin: int) -> int:
-        ends = [begin]
-        for replica in range(self.replicas):
-            ends.append(self._line(step, replica, begin))
-        reduce = max(ends) + 50_000
+        reduce = max(self._line(step, replica, begin) for replica in range(self.replicas)) + 50_000
         last = reduce + 80_000
         for rank in self._events:
             self._gpu(rank, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", reduce + 100 * rank, last, stream=20,
