@@ -106,9 +106,7 @@ def _step(found: Pipeline, step: StepFigures) -> Json:
                 "uneven_ns": line.uneven_ns,
                 "stage_slowdown": [_share(x) for x in line.slowdown] or None,
                 "problem": line.problem or None,
-                "stages": [
-                    {"worker": s.worker} | _stage(found, line, s) for s in line.stages
-                ],
+                "stages": [{"worker": s.worker} | _stage(found, line, s) for s in line.stages],
             }
             for line in step.lines
         ],
