@@ -13,8 +13,8 @@ from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration
 from viewer.base.units import format_count
 
-TEXT, NS, COUNT, SHARE = "text", "ns", "count", "share"
-"""Kinds of columns: texts; whole ns; whole numbers; parts of 1 (None where there is no whole)."""
+TEXT, NS, COUNT, SHARE, NUMBER = "text", "ns", "count", "share", "number"
+"""Kinds of columns: texts; whole ns; whole numbers; parts of 1 (None where there is no whole); numbers of any size."""
 _NONE: Final = "–"
 
 
@@ -80,4 +80,6 @@ def show(kind: str, value: Any) -> str:
         return format_duration(int(value))
     if kind == COUNT:
         return format_count(int(value))
+    if kind == NUMBER:
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return f"{100 * value:.1f} %" if kind == SHARE else str(value)

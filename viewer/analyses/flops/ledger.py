@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from viewer.analyses.ancestors import graph_calls, nearest, operator_of_work
 from viewer.analyses.flops.call import Call, Cost
 from viewer.analyses.flops.formulas import cost_of, formula_of
-from viewer.analyses.flops.main_kernels import FAMILY_NAMES, NONE, family_of
+from viewer.analyses.flops.main_kernels import FAMILY_NAMES, NONE, family_of, full_fp32
 from viewer.analyses.flops.shapes import recorded
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
@@ -207,7 +207,7 @@ def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Co
         if key not in found:
             r = entries[entry]
             call = Call(trace.text(name), r.dims, r.types, r.values, tuple(map(trace.text, ran)))
-            cost = cost_of(call)
+            cost = _on_matrix_units(cost_of(call), call.kernels)
             found[key] = cost if isinstance(cost, str) else costs.setdefault(cost, len(costs))
         answer = found[key]
         if isinstance(answer, str):
@@ -215,6 +215,13 @@ def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Co
         else:
             out[i] = answer
     return out, list(costs), why
+
+
+def _on_matrix_units(cost: Cost | str, kernels: tuple[str, ...]) -> Cost | str:
+    """Products of 32-bit operands that kernels with TF32 in their names did are "tf32": another peak holds for them."""
+    if isinstance(cost, Cost) and cost.dtype == "fp32" and any(full_fp32(k) is False for k in kernels):
+        return replace(cost, dtype="tf32")
+    return cost
 
 
 def _family_numbers(costs: list[Cost]) -> NDArray[np.uint8]:

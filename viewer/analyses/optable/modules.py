@@ -1,0 +1,89 @@
+"""Which module GPU work belongs to: by the Python frames of modules, and backward through the arrows of autograd."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.ancestors import nearest
+from viewer.analyses.flows import flows
+from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.links import links
+from viewer.analyses.names import flags_where
+from viewer.analyses.optable.nest import Nest
+from viewer.base.ids import Paint
+from viewer.store.trace import Trace
+
+I64 = NDArray[np.int64]
+PREFIX: Final = "nn.Module: "
+
+
+def module_nest(trace: Trace) -> Nest:
+    """The frames of modules. Built once."""
+    return trace.memo("module_nest", lambda: _modules(trace))
+
+
+def operator_nest(trace: Trace) -> Nest:
+    """The operators. Built once."""
+    return trace.memo("operator_nest", lambda: Nest.of(trace, np.asarray(trace.slices.paint == Paint.OPERATOR)))
+
+
+def _modules(trace: Trace) -> Nest:
+    s = trace.slices
+    named = flags_where(trace, s.name[s.paint == Paint.PYTHON], lambda name: name.startswith(PREFIX))
+    return Nest.of(trace, np.asarray((s.paint == Paint.PYTHON) & named[s.name]))
+
+
+def forward_of(trace: Trace) -> I64:
+    """For every slice the forward operator whose backward pass it is part of; -1 without one. Built once.
+
+    By the arrows that autograd writes from a forward operator to its backward one (equal sequence numbers).
+    """
+
+    def build() -> I64:
+        f, arrows = trace.flows, flows(trace)
+        out = np.full(len(trace), -1, np.int64)
+        if not len(f):
+            return out
+        backward = flags_where(trace, f.cat, lambda cat: cat.lower() == "fwdbwd")
+        ends = np.unique(f.slice[backward[f.cat] & (f.slice >= 0)])
+        mine = np.isin(arrows.source, ends) & np.isin(arrows.target, ends)
+        source, target = arrows.source[mine], arrows.target[mine]
+        if not len(target):
+            return out
+        to = np.full(len(trace), -1, np.int64)
+        to[target] = source
+        near = nearest(trace, to >= 0)
+        found = near >= 0
+        out[found] = to[near[found]]
+        return out
+
+    return trace.memo("forward_of", build)
+
+
+def module_of_work(trace: Trace) -> I64:
+    """Per position of ``gpu_work`` the place in :func:`module_nest` of its innermost module; -1 without one.
+
+    Work of a backward pass belongs to the module of the forward operator. Built once.
+    """
+
+    def build() -> I64:
+        nest, call = module_nest(trace), links(trace).call_of
+        if not len(nest):
+            return np.full(len(gpu_work(trace)), -1, np.int64)
+        row = np.maximum(call, 0)
+        own = np.where(call >= 0, nest.around[row], -1)
+        source = np.where(call >= 0, forward_of(trace)[row], -1)
+        linked = np.where(source >= 0, nest.around[np.maximum(source, 0)], -1)
+        return np.where(own >= 0, own, linked)
+
+    return trace.memo("module_of_work", build)
+
+
+def is_backward(trace: Trace) -> NDArray[np.bool_]:
+    """Per position of ``gpu_work`` whether it was launched by a backward operator."""
+    call = links(trace).call_of
+    out: NDArray[np.bool_] = (call >= 0) & (forward_of(trace)[np.maximum(call, 0)] >= 0)
+    return out
