@@ -17,7 +17,7 @@ class _Bytes(msgspec.Struct):
 
 
 def copied_bytes(trace: Trace) -> NDArray[np.float64]:
-    """Per position of ``gpu_work`` the bytes of a copy or fill; nan for kernels and where nothing is said. Built once."""
+    """Per position of ``gpu_work`` the bytes of a copy or fill; nan for kernels and where none are said. Kept."""
 
     def build() -> NDArray[np.float64]:
         work, s = gpu_work(trace), trace.slices

@@ -41,6 +41,15 @@ PANELS: Final = (
     PanelSpec("kept", "Notes", shown=True),
     PanelSpec("range", "Selection", "below"),
     PanelSpec("stragglers", "Stragglers", "below", height=290),
+    PanelSpec(
+        "kernels",
+        "Kernels",
+        "below",
+        make="viewer.panels.kernels:KernelsPanel",
+        text="&Kernels and Operators",
+        tip="Which kernels, operators, modules and steps take the GPU's time, and at what rate",
+        height=300,
+    ),
 )
 """In the order of their tabs. Named in the table alone, a panel follows the JobContext it is given."""
 

@@ -244,7 +244,12 @@ def op_totals(view: OpView, keep: Bools | None) -> tuple[str, ...]:
     """The last row: what the shown rows add up to; totals that hold each other are not added."""
     table, frame = view.table, view.frame
     rows = np.ones(len(table), np.bool_) if keep is None else keep
-    sums: dict[str, Any] = {"Count": table.count, "GPU self": table.own, "GPU time": table.own, "CPU self": table.cpu_own}
+    sums: dict[str, Any] = {
+        "Count": table.count,
+        "GPU self": table.own,
+        "GPU time": table.own,
+        "CPU self": table.cpu_own,
+    }
     out = []
     for column in frame.columns:
         if column.head in sums:

@@ -104,7 +104,7 @@ class _Runs:
         return cls(work, at, cut, end - start, ledger(trace).flops[at], moved[at])
 
     def sums(self, group: I64, count: int) -> tuple[I64, F64, I64, F64, I64]:
-        """Per group: cut ns, FLOPs, ns of what has FLOPs, bytes, ns of what has bytes; runs of group -1 are left out."""
+        """Per group: cut ns, FLOPs, ns of what has FLOPs, bytes, ns of what has bytes; group -1 is left out."""
         mine = group >= 0
 
         def add(values: Any, where: Any) -> Any:
@@ -129,9 +129,7 @@ def _flat(runs: _Runs, keys: list[tuple[Any, ...]], group_of_work: I64) -> Part:
     mine = group >= 0
     none = np.zeros(len(keys), np.int64)
     rows = runs.work.index[runs.at]
-    return Part(
-        keys, group[mine], rows[mine], runs.whole[mine], cut, cut, none, none, flops, flops_ns, moved, moved_ns
-    )
+    return Part(keys, group[mine], rows[mine], runs.whole[mine], cut, cut, none, none, flops, flops_ns, moved, moved_ns)
 
 
 def _nested(
@@ -207,9 +205,7 @@ def _calls(trace: Trace, runs: _Runs) -> Part:
     np.add.at(whole, own[mine], runs.whole[mine])
     used = np.unique(own[mine])
     none = np.zeros(len(keys), np.int64)
-    found = Part(
-        keys, group[used], rows[used], whole[used], cut, cut, none, none, flops, flops_ns, moved, moved_ns
-    )
+    found = Part(keys, group[used], rows[used], whole[used], cut, cut, none, none, flops, flops_ns, moved, moved_ns)
     return _joined(rest, found)
 
 

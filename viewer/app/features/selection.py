@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QFileDialog
 
 from viewer.app.features.base import Feature
+from viewer.app.features.saving_rows import save_rows
 
 if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
@@ -53,20 +52,7 @@ class SelectionTable(Feature):
 
     def save(self, records: list[list[str]]) -> None:
         """Ask for a file and write the rows."""
-        start = str(Path(self.window.settings.last_folder or Path.home()) / "selection.csv")
-        chosen, _ = QFileDialog.getSaveFileName(self.window, "Save Table", start, "CSV (*.csv)")
-        if not chosen:
-            return
-        from viewer.exporters.table_csv import write_csv
-
-        count = len(records) - 1
-        path = Path(chosen if chosen.lower().endswith(".csv") else chosen + ".csv")
-        try:
-            write_csv(path, records)
-        except OSError as error:
-            self.window.say("error", f"{path}: cannot be written ({error.strerror}). Choose another place.")
-            return
-        self.window.say("info", f"{count:,} row{'' if count == 1 else 's'} written to {path}.")
+        save_rows(self.window, "selection", records)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """A panel that was closed stays closed."""

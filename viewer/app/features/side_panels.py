@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import Qt, QTimer, Signal
 
 from viewer.app.features.base import Feature
+from viewer.app.features.saving_rows import save_rows
 from viewer.app.panel_table import PANELS, PanelSpec
 
 if TYPE_CHECKING:
@@ -133,7 +134,10 @@ class SidePanels(Feature):
     def _make(self, spec: PanelSpec, workspace: Workspace) -> None:
         module, _, name = spec.make.partition(":")
         make = getattr(importlib.import_module(module), name)
-        self.window.docks.fill({spec.name: make(workspace.context, self.window)})
+        panel = make(workspace.context, self.window)
+        self.window.docks.fill({spec.name: panel})
+        if hasattr(panel, "save_requested"):
+            panel.save_requested.connect(partial(save_rows, self.window, spec.name))
 
     def _make_files(self, workspace: Workspace) -> None:
         from viewer.panels.files import FilesPanel

@@ -1,0 +1,40 @@
+"""How even the runs of one kernel are: their middle, their spread, and which lie far above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+
+FAR: Final = 5.0
+"""Robust deviations above the median from which on a run is an outlier: one in millions of an even kernel."""
+LEAST: Final = 1.2
+"""And so many times the median: below that nobody looks, however even the others are."""
+_NORMAL: Final = 1.4826
+"""Median absolute deviation x this = standard deviation of a normal distribution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """Durations of runs, ns: median, quartiles, and bool per run whether it lies far above."""
+
+    median: int
+    low: int
+    high: int
+    outlier: NDArray[np.bool_]
+    limit: int
+    """From here on a run is an outlier."""
+
+
+def pace(durations: I64) -> Pace | None:
+    """The pace of some runs; None without any."""
+    if not len(durations):
+        return None
+    low, median, high = (int(v) for v in np.percentile(durations, (25, 50, 75), method="lower"))
+    deviation = float(np.median(np.abs(durations - median))) * _NORMAL
+    limit = int(max(median + FAR * deviation, LEAST * median)) + 1
+    return Pace(median, low, high, durations >= limit, limit)

@@ -1,0 +1,300 @@
+"""The Kernels panel: GPU work by kernel, operator, shape, module, step or class, and the pace of a chosen row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.analyses.query import QueryError
+from viewer.base.pace_frame import PaceFrame
+from viewer.base.selection import Selection, SliceRef
+from viewer.base.theme import Theme
+from viewer.base.work import CancelToken
+from viewer.panels.breakdown import error_sentence
+from viewer.panels.context import JobContext
+from viewer.store.session import Session
+from viewer.views.op_table import HEADS, Bools, OpRuns, OpScope, OpView, op_scope, op_totals
+from viewer.views.range_table import matching
+from widgets.column_table import ColumnTable
+from widgets.pace_plot import PacePlot
+from widgets.theming import color, palette_of, set_tip
+
+HINT: Final = "Open a trace: this panel says which kernels, operators and modules take the GPU's time."
+COUNTING: Final = "Counting…"
+
+Asked = tuple[int, OpScope, str]
+
+
+class KernelsPanel(QWidget):
+    """Follows rank and range of the selection while it is shown; the newest request wins.
+
+    Signals:
+        save_requested(list[list[str]]): write these rows, heads first, to a file of the user's choice.
+    """
+
+    save_requested = Signal(object)
+
+    def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._asked: Asked | None = None
+        self._view: OpView | None = None
+        self._runs: tuple[OpView, int, OpRuns] | None = None
+        self._row: tuple[OpView, int] | None = None
+        self._group: int | None = None
+        self._token = "muted"
+        self.setAccessibleName("Kernels")
+        self._build()
+        context.selection_changed.connect(self._refresh)
+        context.session_changed.connect(self._session_changed)
+        context.theme_changed.connect(self._set_theme)
+        self.by.currentIndexChanged.connect(self._refresh)
+        self.filter.textChanged.connect(self._filter)
+        self.copy_button.clicked.connect(self.table.copy)
+        self.save_button.clicked.connect(self._save)
+        self.table.row_clicked.connect(self._clicked)
+        self.table.row_stepped.connect(self._step)
+        self.pace.chosen.connect(self._go_to_run)
+        self._set_theme(context.theme)
+        self._refresh()
+
+    def _build(self) -> None:
+        self.by = QComboBox(self)
+        for by, head in HEADS.items():
+            self.by.addItem(f"By {head[0].lower()}{head[1:]}", by)
+        self.by.setAccessibleName("Group rows by")
+        set_tip(self.by, "What the rows stand for")
+        self.filter = QLineEdit(self)
+        self.filter.setPlaceholderText("Filter: gemm  -flash  class:compute  dur:>1ms")
+        self.filter.setAccessibleName("Filter the rows")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setMaximumWidth(320)
+        self.scope = QLabel(self)
+        self.scope.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.copy_button = QPushButton("Copy", self)
+        set_tip(self.copy_button, "Copy the selected rows, or all, as tab-separated values")
+        self.save_button = QPushButton("Save CSV…", self)
+        set_tip(self.save_button, "Save the selected rows, or all, as comma-separated values")
+        self.table = ColumnTable(self)
+        self.pace = PacePlot(self)
+        self.pace.hide()
+        self.parts = QSplitter(Qt.Orientation.Horizontal, self)
+        self.parts.addWidget(self.table)
+        self.parts.addWidget(self.pace)
+        self.parts.setChildrenCollapsible(False)
+        self.parts.setStretchFactor(0, 3)
+        self.parts.setStretchFactor(1, 1)
+        tools = QHBoxLayout()
+        tools.setContentsMargins(6, 4, 6, 4)
+        tools.setSpacing(6)
+        tools.addWidget(self.by)
+        tools.addWidget(self.filter, 1)
+        tools.addWidget(self.scope, 2)
+        for button in (self.copy_button, self.save_button):
+            tools.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(tools)
+        layout.addWidget(self.parts, 1)
+
+    def sizeHint(self) -> QSize:
+        """Wide and low."""
+        return QSize(1100, 280)
+
+    @property
+    def shown(self) -> OpView | None:
+        """What the table shows; None before there is anything."""
+        return self._view
+
+    def _set_theme(self, theme: Theme) -> None:
+        self.setPalette(palette_of(theme))
+        self.setAutoFillBackground(True)
+        self.table.set_theme(theme)
+        self.pace.set_theme(theme)
+        self._tint_scope()
+
+    # what is counted
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Count what a hidden panel did not."""
+        super().showEvent(event)
+        self._refresh()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """A hidden panel computes nothing."""
+        super().hideEvent(event)
+        self._context.work.cancel("kernels")
+        self._asked = None
+
+    def _session_changed(self, _: Session) -> None:
+        self._asked = self._runs = self._row = None
+        self._show_pace(None)
+        self._refresh()
+
+    def _chosen(self) -> Selection:
+        """The selection that is counted: looking at slices of other ranks leaves the table as it is."""
+        selection = self._context.selection
+        if selection.slice is None and selection.gap is None:
+            self._group = selection.group
+        known = any(g.id == self._group for g in self._context.session.groups)
+        return replace(selection, slice=None, gap=None, group=self._group if known else None)
+
+    def _refresh(self, _: object = None) -> None:
+        session = self._context.session
+        if not self.isVisible():
+            return
+        if not session.inputs:
+            self._context.work.cancel("kernels")
+            self._asked = None
+            self._say(HINT)
+            return
+        scope = op_scope(session, self._chosen())
+        asked = (id(session), scope, str(self.by.currentData()))
+        if asked == self._asked:
+            return
+        self._asked = asked
+        self._say(f"{scope.text} · {COUNTING}")
+        self._context.work.submit(
+            "kernels", lambda cancel: self._compute(session, scope, asked[2], cancel), self._show, self._failed
+        )
+
+    @staticmethod
+    def _compute(session: Session, scope: OpScope, by: str, cancel: CancelToken) -> OpView:
+        cancel.check()
+        from viewer.views.op_table import compute  # compiled loops load off the GUI thread
+
+        return compute(session, scope, by, cancel)
+
+    def _show(self, view: OpView) -> None:
+        before = self._view
+        self._view = view
+        keep = self._keep(view)
+        if before is None or before.table.by != view.table.by:
+            self.table.set_order(view.frame.columns[2].head if len(view.frame.columns) > 2 else "", True)
+        self.table.set_frame(view.frame, keep, op_totals(view, keep))
+        self._say(f"{view.scope.text} · {view.note}" if view.note else view.scope.text)
+        self._follow_row(view)
+
+    def _follow_row(self, view: OpView) -> None:
+        """The pace of the row that was chosen before, in the new range or rank."""
+        if self._row is None:
+            return
+        old, row = self._row
+        key = old.table.keys[row]
+        if old.table.by == view.table.by and key in view.table.keys:
+            self._choose_row(view, view.table.keys.index(key))
+        else:
+            self._row = None
+            self._show_pace(None)
+
+    def _failed(self, error: Exception) -> None:
+        self._asked = None
+        self._say(error_sentence("The table of kernels", error), "error")
+
+    def _say(self, text: str, token: str = "muted") -> None:
+        self._token = token
+        self.scope.setText(text)
+        set_tip(self.scope, text)
+        self._tint_scope()
+
+    def _tint_scope(self) -> None:
+        palette = self.palette()
+        palette.setColor(palette.ColorRole.WindowText, color(self._context.theme, self._token))
+        self.scope.setPalette(palette)
+
+    # filter and files
+
+    def _keep(self, view: OpView) -> Bools | None:
+        try:
+            keep = matching(view.frame, self.filter.text())
+        except QueryError as error:
+            self._mark_filter(str(error))
+            return None
+        self._mark_filter("")
+        return keep
+
+    def _mark_filter(self, problem: str) -> None:
+        palette = palette_of(self._context.theme)
+        if problem:
+            palette.setColor(palette.ColorRole.Text, color(self._context.theme, "error"))
+        self.filter.setPalette(palette)
+        set_tip(self.filter, problem or "Words are looked for in the first column; a minus before one turns it round")
+
+    def _filter(self, _: str) -> None:
+        if self._view is not None:
+            keep = self._keep(self._view)
+            self.table.set_keep(keep, op_totals(self._view, keep))
+
+    def _save(self) -> None:
+        self.save_requested.emit(self.table.model.frame.records(self.table.chosen_rows()))
+
+    # one row
+
+    def _clicked(self, row: int) -> None:
+        view = self._view
+        if view is None or view.session is not self._context.session:
+            return
+        target = view.longest(row)
+        if target is not None:
+            self._context.jump(target)
+        self._choose_row(view, row)
+
+    def _choose_row(self, view: OpView, row: int) -> None:
+        self._row = (view, row)
+
+        def find(cancel: CancelToken) -> PaceFrame | None:
+            cancel.check()
+            from viewer.views.pace import pace_frame
+
+            return pace_frame(view, row)
+
+        self._context.work.submit("kernel pace", find, self._show_pace)
+
+    def _show_pace(self, frame: PaceFrame | None) -> None:
+        self.pace.set_frame(frame)
+        if self.pace.isHidden() == (frame is not None):
+            self.pace.setVisible(frame is not None)
+            if frame is not None:
+                self.parts.setSizes([self.parts.width() * 7 // 10, self.parts.width() * 3 // 10])
+
+    def _go_to_run(self, at: int) -> None:
+        if self.pace.frame is not None:
+            self._context.jump(self.pace.frame.ref(at))
+
+    def _step(self, row: int, forward: bool) -> None:
+        view = self._view
+        if view is None or view.session is not self._context.session:
+            return
+        if self._runs is not None and self._runs[:2] == (view, row):
+            self._go(self._runs[2], forward)
+            return
+
+        def find(cancel: CancelToken) -> OpRuns:
+            cancel.check()
+            return view.runs(row)
+
+        def done(found: OpRuns) -> None:
+            self._runs = (view, row, found)
+            self._go(found, forward)
+
+        self._context.work.submit("kernel runs", find, done)
+
+    def _go(self, found: OpRuns, forward: bool) -> None:
+        target: SliceRef | None = found.step(self._context.selection.slice, forward)
+        if target is not None:
+            self._context.jump(target)
