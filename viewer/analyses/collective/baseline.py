@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from viewer.analyses.collective.groups import JobGroup
+from viewer.analyses.collective.groups import JobGroup, world_size
 from viewer.analyses.collective.hosts import hosts_of_group
 from viewer.analyses.collective.kinds import Kind, kind_of
 from viewer.analyses.collective.table import bus_factor
@@ -23,6 +23,8 @@ from viewer.store.session import Session
 
 SEPARATOR: Final = ";"
 """Between several files or folders of a baseline on the card."""
+USUAL_GPUS: Final = 8
+"""Most machines hold up to so many devices on one link."""
 IN_PLACE: Final = frozenset({Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE})
 """Kinds that frameworks run in place."""
 
@@ -101,15 +103,27 @@ def ideal(session: Session, kind: Kind, group: JobGroup | None, size: int | None
         return Ideal(ns, size * factor / ns, source, measured=True)
     across = reach is not None and reach > 1
     rate = found.network_bytes_per_second if across else found.link_bytes_per_second
-    if rate is None or (reach is None and found.network_bytes_per_second is not None and _spread(session)):
+    if rate is None or (reach is None and not _one_machine(session)):
         return None
     ns = max(1, round(size * factor * 1e9 / rate))
     return Ideal(ns, size * factor / ns, "network of the host" if across else "link of the device", measured=False)
 
 
-def _spread(session: Session) -> bool:
-    """Whether the job is known to have several hosts: then a group of unknown place has no link rate."""
-    return bool(session.card.hardware.hosts) and len(session.card.hardware.hosts) > 1
+def curve_of(session: Session, kind: Kind, group: JobGroup | None) -> Curve | None:
+    """The measured curve that holds for a kind and a group (None: any number of members); None without one."""
+    curves = baseline(session).curves
+    members = group.size if group is not None and group.size else None
+    if members is None:
+        return next((c for c in curves if c.kind is kind), None)
+    chosen = _choose(curves, kind, members, hosts_of_group(session, group))
+    return None if chosen is None else chosen[0]
+
+
+def _one_machine(session: Session) -> bool:
+    """Whether a job whose hosts nobody states fits one machine: then all of its groups have the link's rate."""
+    card = session.card
+    world = card.plan.world_size or world_size(session)
+    return world is not None and world <= (card.hardware.gpus_per_host or USUAL_GPUS)
 
 
 def _choose(curves: tuple[Curve, ...], kind: Kind, members: int, reach: int | None) -> tuple[Curve, str] | None:
@@ -127,7 +141,8 @@ def _choose(curves: tuple[Curve, ...], kind: Kind, members: int, reach: int | No
 def _build(session: Session) -> Baseline:
     card = session.card
     link, network = card.hardware.link_bytes_per_second, card.hardware.network_bytes_per_second
-    stated = "the job card"
+    filled = dict(card.filled).get("hardware.link_bytes_per_second")
+    stated = f"a table of devices ({filled})" if filled else "the job card"
     runs: list[NcclTest] = []
     problems: list[str] = []
     for name in (card.baseline.nccl_tests or "").split(SEPARATOR):

@@ -42,8 +42,9 @@ GAP_NS: Final = 3_000
 class Dependencies:
     """The graph. Per event: ``time`` as seen, ``rank`` (RankGroup id, -1 for an operation), ``step`` (-1: before all).
 
-    Edges: ``source``, ``target``, ``lag``, and ``own``: whose own time the lag is (RankGroup id, else -1). ``begin``
-    and ``ready`` are the events of the begin of each kernel of ``everything`` and of its operation (-1 without one).
+    Edges: ``source``, ``target``, ``lag``, and ``own``: whose own time the lag is (RankGroup id, else -1). ``begin``,
+    ``end`` and ``ready`` are the events of the begin and the end of each kernel of ``everything`` and of its operation
+    (-1 without one).
     """
 
     time: I64
@@ -54,6 +55,7 @@ class Dependencies:
     lag: I64
     own: I32
     begin: I64
+    end: I64
     ready: I64
     needs_all: Bools
     """Per kernel of ``everything``: whether its operation waits for all its members."""
@@ -144,6 +146,7 @@ def _build(session: Session) -> Dependencies:
         lag=joined(build.edges, "lag"),
         own=joined(build.edges, "own"),
         begin=kernels.begin_event,
+        end=kernels.end_event,
         ready=ready,
         needs_all=needs_all,
         fixed=kernels.begin_event[(kernels.posted == LOST) & (kernels.begin_event >= 0)],

@@ -101,7 +101,7 @@ def _build(session: Session) -> Lateness | None:
         return None
     lengths = np.concatenate([np.diff(s) for s in starts.values()])
     step_ns = int(np.median(lengths)) if len(lengths) else None
-    engine = _Engine(graph, ranks, steps)
+    engine = Engine(graph, ranks, steps)
     anchor = _anchors(session, graph, ranks, steps)
     role = np.array([roles(session)[r] for r in ranks])
     factor = _as_peers(engine, role, _likeness(session, ranks))
@@ -127,7 +127,7 @@ def _build(session: Session) -> Lateness | None:
     return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, saved, least, read_at)
 
 
-class _Engine:
+class Engine:
     """The graph as the compiled replay takes it, and sums of its waits."""
 
     def __init__(self, graph: Dependencies, ranks: tuple[int, ...], steps: int) -> None:
@@ -287,7 +287,7 @@ def _usual(others: list[float], own: float) -> float:
     return min(others[0], own) if len(others) == 1 else float(np.median(others))
 
 
-def _as_peers(engine: _Engine, role: I64, likeness: I64) -> F64:
+def _as_peers(engine: Engine, role: I64, likeness: I64) -> F64:
     """Per stretch of own time the factor that makes it as long as the peers' (the median of theirs).
 
     Peers are the other ranks of the role; without any, ranks that communicate alike. Where a step has another number of

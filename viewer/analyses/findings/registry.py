@@ -17,7 +17,7 @@ from viewer.store.session import Session
 
 log = logging.getLogger(__name__)
 
-DETECTORS: Final[tuple[str, ...]] = ("caveats", "late_rank", "uneven")
+DETECTORS: Final[tuple[str, ...]] = ("caveats", "late_rank", "uneven", "serialised_communication", "small_messages")
 """Names of modules of this folder, the cheap ones first."""
 
 

@@ -1,0 +1,112 @@
+"""What the detectors of communication share: kernels by exposed time, per step, with places to look at. No detector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.collective.communication import communication
+from viewer.analyses.collective.exposed_parts import Hiding, Part
+from viewer.analyses.collective.hiding import held
+from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.operations import operations
+from viewer.analyses.collective.waits import doubt
+from viewer.analyses.findings.base import Evidence
+from viewer.analyses.findings.ranking import LEAST_SHARE
+from viewer.analyses.findings.steady import steady_steps
+from viewer.analyses.steps import step_table
+from viewer.base.ids import ABSENT
+from viewer.base.selection import Selection, SliceRef
+from viewer.base.time import format_duration
+from viewer.store.session import Session
+
+I64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+SHOWN = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Exposed:
+    """Per kernel of ``everything``: exposed ns by Part and by Hiding (of its transfer), and its label of Hiding."""
+
+    parts: I64
+    transfers: I64
+    hiding: NDArray[np.uint8]
+
+
+def exposed_of(session: Session) -> Exposed:
+    """The exposed time of each communication kernel. Built once per card."""
+
+    def build() -> Exposed:
+        every, splits = everything(session), communication(session)
+        count = len(every.kind)
+        parts, transfers = np.zeros((len(Part), count), np.int64), np.zeros((len(Hiding), count), np.int64)
+        label = np.zeros(count, np.uint8)
+        for item in session.inputs:
+            mine = np.flatnonzero(every.input == item.index)
+            if len(mine):
+                found = splits[item.index]
+                parts[:, mine] = found.parts[:, every.at[mine]]
+                transfers[:, mine] = found.transfers[:, every.at[mine]]
+                label[mine] = held(session, item).hiding[every.at[mine]]
+        return Exposed(parts, transfers, label)
+
+    return session.card_memo("exposed_of_kernels", build)
+
+
+def step_counts(session: Session) -> I64:
+    """How many steps each rank (RankGroup id) has, 0 for none."""
+    out = np.zeros(len(session.groups), np.int64)
+    for group in session.groups:
+        out[group.id] = sum(1 for i in group.inputs for s in step_table(session.inputs[i].trace).steps if len(s.rows))
+    return out
+
+
+def per_step(session: Session, ns: I64) -> I64:
+    """Sum of a figure per kernel of ``everything`` by rank, per step of the rank; int64[ranks], 0 without steps."""
+    sums = np.zeros(len(session.groups), np.int64)
+    np.add.at(sums, everything(session).node, ns)
+    steps = step_counts(session)
+    return np.where(steps > 0, sums // np.maximum(steps, 1), 0)
+
+
+def least_ns(session: Session) -> int | None:
+    """What a finding about communication must be worth per step: 1 % of it, and twice the clocks' doubt.
+
+    None without steps.
+    """
+    step_ns = steady_steps(session).step_ns
+    if step_ns is None:
+        return None
+    known = doubt(session)
+    known = known[known != ABSENT]
+    return max(round(LEAST_SHARE * step_ns), 2 * int(known.max()) if len(known) else 0)
+
+
+def longest(session: Session, which: Bools, ns: I64, text: str, shown: int = SHOWN) -> tuple[Evidence, ...]:
+    """The kernels with most of a figure, of different ranks as far as there are any: evidence "text of rank r: 1.2 ms".
+
+    Args:
+        session: the job.
+        which: which kernels of ``everything``.
+        ns: the figure per kernel.
+        text: what the figure is.
+        shown: how many.
+    """
+    every = everything(session)
+    order = np.flatnonzero(which & (ns > 0))
+    order = order[np.argsort(-ns[order], kind="stable")]
+    _, first = np.unique(every.node[order], return_index=True)
+    chosen = [*order[np.sort(first)][:shown].tolist()]
+    chosen += [i for i in order[: 4 * shown].tolist() if i not in chosen][: shown - len(chosen)]
+    out = []
+    for i in chosen:
+        item = session.inputs[int(every.input[i])]
+        row = int(operations(item.trace).row[every.at[i]])
+        group = session.group_of(item.index)
+        what = f"{text}, {group.label}: {format_duration(int(ns[i]), 1)}"
+        out.append(Evidence(what, Selection(slice=SliceRef(item.index, row), group=group.id)))
+    return tuple(out)

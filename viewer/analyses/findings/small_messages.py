@@ -1,0 +1,153 @@
+"""Trains of messages so small that each one's own cost, whatever its size, is a large part of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.collective.baseline import curve_of
+from viewer.analyses.collective.groups import JobGroup, job_groups
+from viewer.analyses.collective.kinds import Kind
+from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.operations import operations
+from viewer.analyses.collective.table import kernel_waits
+from viewer.analyses.findings.base import Evidence, JobFinding
+from viewer.analyses.findings.communicating import exposed_of, least_ns, longest, per_step
+from viewer.analyses.findings.steady import steady_steps
+from viewer.analyses.findings.whatif import saved_by_faster
+from viewer.analyses.gpu_work import gpu_work
+from viewer.base.ids import ABSENT
+from viewer.base.time import format_duration
+from viewer.base.units import format_bytes, format_share
+from viewer.base.work import CancelToken
+from viewer.store.session import Session
+
+I64 = NDArray[np.int64]
+
+OWN_NS: Final = 30_000
+"""What a message costs whatever its size, where no baseline tells: the smallest all-reduces take 31 to 38 us on public
+measurements with nccl-tests (2 to 8 GPUs of DGX A100 and H100)."""
+LEAST_PART: Final = 1 / 3
+"""Own cost is at least this part of a small message's time."""
+NEXT_NS: Final = 30_000
+"""Messages of a train follow each other on their stream within this: nothing else was waited for."""
+SHORTEST: Final = 4
+"""Messages in a train from which joining them is worth a thought."""
+BUCKET: Final = 25 << 20
+"""Joined messages are of this size, the usual bucket of gradients (25 MiB in DistributedDataParallel)."""
+KINDS: Final = (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.REDUCE, Kind.BROADCAST)
+
+
+@dataclass(frozen=True, eq=False)
+class Trains:
+    """Per kernel of ``everything``: own cost that joining takes away (0 for none), and the length of its train."""
+
+    less: I64
+    length: I64
+
+
+def trains(session: Session) -> Trains:
+    """The trains of small messages of a job. Built once per card."""
+    return session.card_memo("small_message_trains", lambda: _build(session))
+
+
+def _build(session: Session) -> Trains:
+    every = everything(session)
+    _, _, transfer, _ = kernel_waits(session)
+    own = _own_cost(session)
+    small = (transfer > 0) & (every.size > 0) & np.isin(every.kind, [int(k) for k in KINDS])
+    small &= own >= LEAST_PART * np.maximum(transfer, 1)
+    lane = np.zeros(len(every.kind), np.int64)
+    for item in session.inputs:
+        mine = np.flatnonzero(every.input == item.index)
+        if len(mine):
+            work = gpu_work(item.trace)
+            at = work.positions(operations(item.trace).row[every.at[mine]])
+            lane[mine] = work.lane[at] + (np.int64(item.index) << 32)
+    order = np.lexsort((every.start, lane))
+    same = lane[order][1:] == lane[order][:-1]
+    for column in (every.kind, every.group):
+        same &= column[order][1:] == column[order][:-1]
+    same &= small[order][1:] & small[order][:-1]
+    same &= every.start[order][1:] - every.end[order][:-1] <= NEXT_NS
+    number = np.concatenate(([0], np.cumsum(~same))) if len(order) else order
+    length = np.bincount(number)[number] if len(order) else order
+    size = np.where(small, every.size, 0)[order]
+    total = np.bincount(number, weights=size.astype(np.float64))[number] if len(order) else size
+    joined = np.maximum(np.ceil(total / BUCKET), 1)
+    gone = small[order] & (length >= SHORTEST) & (joined < length)
+    cut = np.where(gone, np.minimum(own, np.where(transfer == ABSENT, 0, transfer))[order], 0)
+    less, lengths = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+    less[order] = np.rint(cut * (1 - joined / np.maximum(length, 1))).astype(np.int64) if len(order) else 0
+    lengths[order] = np.where(gone, length, 0)
+    return Trains(less, lengths)
+
+
+def _own_cost(session: Session) -> I64:
+    """Per kernel what one message of its kind and group costs whatever its size: of the baseline, else OWN_NS."""
+    every = everything(session)
+    groups = job_groups(session).groups
+    out = np.full(len(every.kind), OWN_NS, np.int64)
+    keys = np.stack((every.kind.astype(np.int64), every.group.astype(np.int64)), axis=1)
+    for kind, number in np.unique(keys, axis=0).tolist() if len(keys) else []:
+        group: JobGroup | None = groups[number] if number >= 0 else None
+        curve = curve_of(session, Kind(kind), group)
+        if curve is not None:
+            out[(every.kind == kind) & (every.group == number)] = round(curve.points[0][1])
+    return out
+
+
+def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
+    """One finding per kind and group of ranks that do the same, largest first."""
+    least, step_ns = least_ns(session), steady_steps(session).step_ns
+    found = trains(session)
+    which = found.less > 0
+    if least is None or not step_ns or not which.any():
+        return
+    cancel.check()
+    every = everything(session)
+    replayed = saved_by_faster(session, found.less)
+    shown = np.where(which, exposed_of(session).parts.sum(axis=0), 0)
+    bound = int(per_step(session, np.minimum(found.less, shown)).max(initial=0))
+    saving = bound if replayed is None else replayed
+    if saving < least:
+        return
+    sizes = every.size[which]
+    kinds = sorted({Kind(int(k)).text for k in np.unique(every.kind[which])})
+    groups = sorted({job_groups(session).groups[g].label for g in np.unique(every.group[which]).tolist() if g >= 0})
+    count = int(per_step(session, which.astype(np.int64)).max(initial=0))
+    own = int(np.median(found.less[which]))
+    measured = curve_of(session, Kind(int(every.kind[which][0])), None) is not None
+    yield JobFinding(
+        id="small-messages/" + "+".join(kinds),
+        kind="small-messages",
+        title=f"{count:,} small {' and '.join(kinds)} messages per step ({format_bytes(int(np.median(sizes)))} each): "
+        f"joined they take {format_duration(saving, 1)} less per step ({format_share(saving, step_ns)})",
+        severity="warning",
+        saving_ns_per_step=saving,
+        saving_how=(
+            "The steps replayed with messages joined up to 25 MiB: each one that goes takes its own cost with it "
+            if replayed is not None
+            else "The exposed part of the own cost of the messages that go when they are joined up to 25 MiB "
+        )
+        + f"({format_duration(own, 1)} each, "
+        + ("of the baseline" if measured else "an estimate: the smallest messages of public measurements take 30 us")
+        + "). An upper bound: a joined message starts when its last part is ready.",
+        evidence=(
+            *longest(session, which, shown, "exposed in one of them"),
+            Evidence(
+                f"trains of up to {int(found.length.max()):,} messages of {', '.join(groups[:4])}"
+                f"{' and more' if len(groups) > 4 else ''}, one right after the other on one stream"
+            ),
+        ),
+        next_step="Join them: larger buckets (bucket_cap_mb, DistributedDataParallel; bucket_size, Megatron), one flat "
+        "buffer, or coalesced operations; then look at the bus bandwidth at the new size.",
+        how=f"Messages of known size of which at least a third of the transfer is cost of its own, at least {SHORTEST} "
+        "of one kind and group within 30 us of each other on one stream.",
+        share=saving / step_ns,
+        overlaps=("exposed",),
+    )

@@ -1,0 +1,150 @@
+"""How much shorter a step would be if some communication were faster, or held nothing up: an estimate by replay.
+
+The steps are replayed with the dependencies that were seen (``dependencies``), twice: as they were and changed. What
+the last shared operation of a step gains is the saving; so what a change only moves into another wait is not counted.
+The replay knows no queue of the host and no shared link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.collective.dependencies import Dependencies, dependencies
+from viewer.analyses.collective.lateness import Engine
+from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.operations import operations
+from viewer.analyses.findings.steady import steady_steps
+from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.links import links
+from viewer.base.ids import Paint
+from viewer.store.session import Session
+
+I64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def saved_by_faster(session: Session, less: I64) -> int | None:
+    """Ns per step that are saved when transfers take less.
+
+    Args:
+        session: the job.
+        less: int64 per kernel of ``everything``: by how much its transfer gets shorter, ns.
+
+    Returns:
+        The median over the steady steps; None where the clocks are not aligned or there are no steps.
+    """
+
+    def change(graph: Dependencies) -> Dependencies:
+        graph = _by_launch(session, graph, less > 0)
+        gain = _by_event(graph, less)
+        of_transfer = (graph.rank[graph.source] < 0) | np.isin(graph.source, graph.begin[graph.ready < 0])
+        cut = np.where(of_transfer, gain[graph.target], 0)
+        return replace(graph, lag=np.maximum(graph.lag - cut, 0))
+
+    return _saved(session, change)
+
+
+def saved_by_detaching(session: Session, which: Bools) -> int | None:
+    """Ns per step that are saved when compute no longer waits for some kernels of ``everything``; None as above."""
+
+    def change(graph: Dependencies) -> Dependencies:
+        ends = np.zeros(len(graph.time), np.bool_)
+        chosen = graph.end[which & (graph.end >= 0)]
+        ends[chosen] = True
+        # From the end of communication to a point of compute: neither a begin of a communication nor an operation.
+        begins = np.zeros(len(graph.time), np.bool_)
+        begins[graph.begin[graph.begin >= 0]] = True
+        cut = ends[graph.source] & ~begins[graph.target]
+        kept = ~cut
+        return replace(
+            graph, source=graph.source[kept], target=graph.target[kept], lag=graph.lag[kept], own=graph.own[kept]
+        )
+
+    return _saved(session, change)
+
+
+def _by_launch(session: Session, graph: Dependencies, which: Bools) -> Dependencies:
+    """The graph with what some kernels wait for told by launches.
+
+    A kernel that stood in the queue of its stream began after compute that it does not need. It needs what was launched
+    before it: an edge from there takes the place of those from compute.
+    """
+    every = everything(session)
+    source, target, lag = [], [], []
+    drop = np.zeros(len(graph.time), np.bool_)
+    chains = {
+        int(r): np.flatnonzero((graph.rank == r) & ~_flags(graph, graph.begin) & ~_flags(graph, graph.end))
+        for r in np.unique(graph.rank)
+        if r >= 0
+    }
+    for item in session.inputs:
+        mine = np.flatnonzero(which & (every.input == item.index) & (graph.begin >= 0))
+        if not len(mine):
+            continue
+        trace = item.trace
+        table, work, call_of = operations(trace), gpu_work(trace), links(trace).call_of
+        compute = np.flatnonzero((work.paint != Paint.COMM) & (call_of >= 0))
+        called = trace.slices.start_ns[call_of[compute]]
+        order = np.argsort(called, kind="stable")
+        called, ended = called[order], np.maximum.accumulate(work.end_ns[compute][order])
+        call = call_of[work.positions(table.row[every.at[mine]])]
+        begun = np.where(call >= 0, trace.slices.start_ns[np.maximum(call, 0)], np.iinfo(np.int64).min)
+        i = np.searchsorted(called, begun, "left") - 1
+        known = np.flatnonzero((i >= 0) & (call >= 0))
+        mine, needed = mine[known], item.clock.many_to_session(ended[i[known]])
+        event = graph.begin[mine]
+        points = chains.get(int(session.group_of(item.index).id), np.empty(0, np.int64))
+        points = points[np.argsort(graph.time[points], kind="stable")]
+        at = np.searchsorted(graph.time[points], needed, "right") - 1
+        # In another step's compute, or later than the kernel began (the clocks of two threads): as it was seen.
+        fits = (at >= 0) & (needed <= graph.time[event])
+        fits &= graph.step[points[np.maximum(at, 0)]] == graph.step[event] if len(points) else False
+        mine, event, needed, at = mine[fits], event[fits], needed[fits], at[fits]
+        drop[event] = True
+        source.append(points[at])
+        target.append(event)
+        lag.append(needed - graph.time[points[at]])
+    chain = np.zeros(len(graph.time), np.bool_)
+    for points in chains.values():
+        chain[points] = True
+    kept = ~(drop[graph.target] & chain[graph.source])
+    added = sum(len(t) for t in target)
+    return replace(
+        graph,
+        source=np.concatenate((graph.source[kept], *source)),
+        target=np.concatenate((graph.target[kept], *target)),
+        lag=np.concatenate((graph.lag[kept], *lag)),
+        own=np.concatenate((graph.own[kept], np.full(added, -1, graph.own.dtype))),
+    )
+
+
+def _flags(graph: Dependencies, events: I64) -> Bools:
+    out = np.zeros(len(graph.time), np.bool_)
+    out[events[events >= 0]] = True
+    return out
+
+
+def _by_event(graph: Dependencies, less: I64) -> I64:
+    out = np.zeros(len(graph.time), np.int64)
+    known = graph.end >= 0
+    out[graph.end[known]] = less[known]
+    return out
+
+
+def _saved(session: Session, change: Callable[[Dependencies], Dependencies]) -> int | None:
+    if session.clock_method != "collectives":
+        return None
+    graph = dependencies(session)
+    ranks = tuple(sorted({int(r) for r in np.unique(graph.rank) if r >= 0}))
+    steady = steady_steps(session)
+    if len(ranks) < 2 or not steady.count:
+        return None
+    engine, other = Engine(graph, ranks, steady.count), Engine(change(graph), ranks, steady.count)
+    before = engine.ends(engine.run(np.ones(len(engine.own_time))))
+    after = other.ends(other.run(np.ones(len(other.own_time))))
+    gain = (before - after)[steady.first :]
+    return max(0, round(float(np.median(gain)))) if len(gain) else None
