@@ -104,6 +104,19 @@ def step_table(trace: Trace) -> Steps:
     return trace.memo("steps", lambda: _build(trace))
 
 
+def step_of_work(trace: Trace) -> I64:
+    """The place in ``step_table(trace).steps`` of all of gpu_work(trace), -1 for work of no step. Built once."""
+
+    def build() -> I64:
+        work = gpu_work(trace)
+        out = np.full(len(work), -1, np.int64)
+        for place, step in enumerate(step_table(trace).steps):
+            out[work.positions(step.rows)] = place
+        return out
+
+    return trace.memo("step_of_work", build)
+
+
 def is_kernel(trace: Trace, rows: I64) -> NDArray[np.bool_]:
     """Whether GPU work is a kernel by category (copies and fills are not)."""
     texts = trace.memo("kernel_cats", lambda: _kernel_cats(trace))

@@ -20,7 +20,6 @@ from viewer.analyses.attribution import DeviceFigures, attribute
 from viewer.analyses.collective.communication import communication
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.gpu_work import gpu_work
-from viewer.analyses.idle import IdleSplit, idle
 from viewer.analyses.kernels import MOST_ROWS, KernelRow, LeftOut, kernel_rows
 from viewer.analyses.links import links
 from viewer.analyses.steps import Step, step_table
@@ -31,6 +30,7 @@ from viewer.exporters.report_clock import clock_part, late_rank_part, straggler_
 from viewer.exporters.report_collectives import collectives_part
 from viewer.exporters.report_communication import communication_part, rank_communication_part
 from viewer.exporters.report_findings import findings_part, saving_part
+from viewer.exporters.report_idle import idle_part
 from viewer.exporters.report_pipeline import pipeline_part, with_pipeline
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
@@ -248,7 +248,7 @@ def _rank(session: Session, item: Input, window: tuple[int, int] | None) -> Json
     rows = []
     for device in devices:
         found = attribute(trace, device, window)
-        rows.append(_device(trace, device, found) | {"idle": _idle(idle(trace, device, window))})
+        rows.append(_device(trace, device, found) | {"idle": idle_part(trace, device, window)})
     found_links, table = links(trace), step_table(trace)
     shown = [s for s in table.steps if window is None or (s.start_ns < window[1] and s.end_ns > window[0])]
     return {
@@ -279,21 +279,6 @@ def _device(trace: Trace, device: int, found: DeviceFigures | None) -> Json:
     name = next((d.name for d in trace.meta.devices if d.id == device and d.name), None)
     row: Json = {"id": None if device == ABSENT else device, "name": name}
     return row | {key: None if found is None else getattr(found, key) for key in DeviceFigures.__dataclass_fields__}
-
-
-def _idle(split: IdleSplit | None) -> Json | None:
-    if split is None:
-        return None
-    return {
-        "host_ns": split.host_ns,
-        "launch_ns": split.launch_ns,
-        "dependency_ns": split.dependency_ns,
-        "unknown_ns": split.unknown_ns,
-        "host_causes": split.host_causes,
-        "launch_causes": split.launch_causes,
-        "dependency_causes": split.dependency_causes,
-        "dependency_inferred": not split.has_sync_events,
-    }
 
 
 def _step(trace: Trace, step: Step) -> Json:

@@ -72,8 +72,12 @@ def device_split(trace: Trace, device: int, start: I64, end: I64) -> Split:
 
 def lane_split(trace: Trace, lane: int, start: I64, end: I64) -> Split:
     """The split of gaps of one stream: the next work is the stream's own, the device may run other work."""
+    return split_among(trace, np.flatnonzero(gpu_work(trace).lane == lane), start, end)
+
+
+def split_among(trace: Trace, mine: I64, start: I64, end: I64) -> Split:
+    """The split of gaps between some of the work: ``mine`` are positions in gpu_work by start, of one device."""
     work = gpu_work(trace)
-    mine = np.flatnonzero(work.lane == lane)
     i = np.searchsorted(work.start_ns[mine], end, "left")
     latest = running_end(work.start_ns[mine], work.end_ns[mine])
     before = np.where(i > 0, mine[latest[np.maximum(i - 1, 0)]], -1)

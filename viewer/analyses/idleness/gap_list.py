@@ -1,0 +1,153 @@
+"""The gaps of a device as a list: the longest, and the longest of each cause, with their parts and neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.idleness.parts import CAUSES, Parts
+from viewer.analyses.idleness.split import Split
+from viewer.store.trace import Trace
+
+I64 = NDArray[np.int64]
+
+MOST: Final = 300
+"""Gaps that are kept of each cause, and in all."""
+MOST_PARTS: Final = 60
+"""Parts of one gap that are listed; what is beyond them is added to the last of its cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class GapPart:
+    """A part of a gap: why, how long (ns), and the slice that tells it (-1: none)."""
+
+    cause: str
+    ns: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGap:
+    """One gap of a device. Raw ns of the file; rows of ``slices``, -1 for none.
+
+    ``parts`` are in order and sum to its length. ``cause`` is the one with the largest share, ``culprit_row`` the slice
+    that tells the longest part of it. ``call_row`` launched the work after it. ``lane`` is the stream of that work (of
+    the work before at the end). ``step`` is the place in ``step_table`` of the step whose work ends the gap (None: of
+    no step), ``between`` says that the work before it is another step's.
+    """
+
+    device: int
+    start_ns: int
+    end_ns: int
+    parts: tuple[GapPart, ...]
+    cause: str
+    culprit_row: int
+    call_row: int
+    before_row: int
+    after_row: int
+    lane: int
+    step: int | None
+    between: bool
+
+    @property
+    def length_ns(self) -> int:
+        """How long it is."""
+        return self.end_ns - self.start_ns
+
+    def ns_of(self, cause: str) -> int:
+        """How much of it has a cause."""
+        return sum(p.ns for p in self.parts if p.cause == cause)
+
+
+@dataclass(frozen=True, slots=True)
+class GapBook:
+    """All gaps of a device in sums, and the longest in detail.
+
+    ``count`` gaps of ``idle_ns`` in all; ``sums`` and ``counts`` are ns and gaps by cause (a gap with two causes counts
+    for both). ``gaps`` holds the :data:`MOST` longest of all and of each cause, longest first, ties by time.
+    """
+
+    device: int
+    count: int
+    idle_ns: int
+    sums: dict[str, int]
+    counts: dict[str, int]
+    gaps: tuple[IdleGap, ...]
+
+
+def gap_book(
+    trace: Trace, device: int, split: Split, parts: Parts, step_before: I64, step_after: I64, most: int = MOST
+) -> GapBook:
+    """The book of the gaps of a split.
+
+    Args:
+        trace: the file.
+        device: whose gaps.
+        split: the gaps.
+        parts: their parts.
+        step_before: per gap the place of the step of the work before it, -1 for none.
+        step_after: of the work after it.
+        most: how many are kept in detail of each cause and in all.
+    """
+    length = split.end - split.start
+    chosen = [np.argsort(-length, kind="stable")[:most]]
+    sums, counts = {}, {}
+    for cause in np.unique(parts.cause):
+        name = CAUSES[int(cause)]
+        own = parts.by_gap(len(length), (name,))
+        having = np.flatnonzero(own)
+        sums[name], counts[name] = int(own.sum()), len(having)
+        chosen.append(having[np.argsort(-own[having], kind="stable")[:most]])
+    which = np.unique(np.concatenate(chosen)) if len(length) else np.empty(0, np.int64)
+    which = which[np.argsort(-length[which], kind="stable")]
+    first = np.searchsorted(parts.gap, which, "left")
+    last = np.searchsorted(parts.gap, which, "right")
+    gaps = tuple(
+        _gap(trace, device, split, parts, int(g), int(a), int(b), int(step_before[g]), int(step_after[g]))
+        for g, a, b in zip(which, first, last, strict=True)
+    )
+    return GapBook(device, len(length), int(length.sum()), sums, counts, gaps)
+
+
+def _gap(
+    trace: Trace, device: int, split: Split, parts: Parts, g: int, a: int, b: int, before: int, after: int
+) -> IdleGap:
+    work = gpu_work(trace)
+    cause, row = parts.cause[a:b], parts.row[a:b]
+    ns = parts.end[a:b] - parts.start[a:b]
+    sums = np.zeros(len(CAUSES), np.int64)
+    np.add.at(sums, cause, ns)
+    main = int(np.argmax(sums))
+    of_main = np.flatnonzero(cause == main)
+    at, was = int(split.after[g]), int(split.before[g])
+    neighbour = at if at >= 0 else was
+    return IdleGap(
+        device=device,
+        start_ns=int(split.start[g]),
+        end_ns=int(split.end[g]),
+        parts=_listed(cause, ns, row),
+        cause=CAUSES[main],
+        culprit_row=int(row[of_main[int(np.argmax(ns[of_main]))]]),
+        call_row=int(split.call[g]),
+        before_row=int(work.index[was]) if was >= 0 else -1,
+        after_row=int(work.index[at]) if at >= 0 else -1,
+        lane=int(work.lane[neighbour]) if neighbour >= 0 else -1,
+        step=after if after >= 0 else None,
+        between=before != after and at >= 0 and was >= 0,
+    )
+
+
+def _listed(cause: I64, ns: I64, row: I64) -> tuple[GapPart, ...]:
+    out = [GapPart(CAUSES[int(c)], int(n), int(r)) for c, n, r in zip(cause[:MOST_PARTS], ns, row, strict=False)]
+    for c, n in zip(cause[MOST_PARTS:], ns[MOST_PARTS:], strict=True):
+        name = CAUSES[int(c)]
+        at = max((i for i, p in enumerate(out) if p.cause == name), default=-1)
+        if at < 0:
+            out.append(GapPart(name, int(n), -1))
+        else:
+            out[at] = GapPart(name, out[at].ns + int(n), out[at].row)
+    return tuple(out)

@@ -1,0 +1,129 @@
+"""Launch-bound stretches: runs of kernels that each wait for their own launch; and the gaps inside graph launches.
+
+Looked for among the streams that compute (communication that runs meanwhile hides no launch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.attribution import device_gaps
+from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.host_time import ALLOCATOR, COLLECTION, LOADING, RECOMPILATION, SYNC_DRAIN
+from viewer.analyses.idleness.parts import SLOW_START, UNKNOWN, gap_parts
+from viewer.analyses.idleness.split import Split, split_among
+from viewer.analyses.links import links
+from viewer.analyses.steps import step_of_work
+from viewer.base.ids import Paint
+from viewer.jit.intervals import intersect, total, union
+from viewer.store.trace import Trace
+
+I64 = NDArray[np.int64]
+
+LONGEST_NS: Final = 200_000
+"""A gap up to this length can be the way to one launch: 5 to 50 us with eager operators, some times that with a
+profiler that records stacks. In a longer one the host does something else than launching."""
+LEAST_KERNELS: Final = 8
+"""Fewer kernels in a row that wait for their launch are chance."""
+MOST_QUEUED: Final = 2
+"""So many kernels in a row may have been queued in time inside a stretch: now and then one is longer."""
+_OTHERWISE: Final = (
+    *(LOADING, ALLOCATOR, RECOMPILATION, COLLECTION, SYNC_DRAIN, SLOW_START, UNKNOWN),
+    *("event", "copy", "other stream", "unproven"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A run of computing work that waits for its launches. Raw ns of the file.
+
+    [start_ns, end_ns) goes from the first of its gaps to the end of its last kernel. Of ``kernels``, ``waiting`` found
+    the queue empty and waited ``wait_ns`` in all, ``idle_ns`` of it with the whole device idle (else others ran);
+    ``busy_ns`` is how long they ran (sum). ``first_row`` and ``last_row`` are rows of ``slices``; ``step`` is the place
+    of the step of the first, None for none.
+    """
+
+    device: int
+    start_ns: int
+    end_ns: int
+    kernels: int
+    waiting: int
+    wait_ns: int
+    idle_ns: int
+    busy_ns: int
+    first_row: int
+    last_row: int
+    step: int | None
+
+
+def launch_bound(trace: Trace, device: int) -> tuple[Stretch, ...]:
+    """The stretches of a device in time order, among the streams that compute. Built once."""
+    return trace.memo(("launch_bound", device), lambda: _build(trace, device))
+
+
+def _build(trace: Trace, device: int) -> tuple[Stretch, ...]:
+    work, call_of = gpu_work(trace), links(trace).call_of
+    part = work.of_device(device)
+    lanes = np.unique(work.lane[part][work.paint[part] == Paint.COMPUTE])
+    mine = part.start + np.flatnonzero(np.isin(work.lane[part], lanes))
+    if not len(mine):
+        return ()
+    busy = union(work.start_ns[mine], work.end_ns[mine])
+    if not len(busy[0]):
+        return ()
+    split = split_among(trace, mine, busy[1][:-1].copy(), busy[0][1:].copy())
+    n = len(split.start)
+    if not n:
+        return ()
+    parts = gap_parts(trace, device, split)
+    before, after = np.maximum(split.before, 0), np.maximum(split.after, 0)
+    has = (split.before >= 0) & (split.after >= 0) & (split.call >= 0)
+    same_call = has & (call_of[before] == split.call)
+    # Nothing was queued when the work before began: this work waits for its launch, however long that one ran.
+    empty = trace.slices.start_ns[np.maximum(split.call, 0)] > work.start_ns[before]
+    length = split.end - split.start
+    other = parts.by_gap(n, _OTHERWISE)
+    waits = has & ~same_call & empty & (other == 0) & (length <= LONGEST_NS)
+
+    at = np.searchsorted(mine, after)
+    joins = (np.diff(at) - 1 <= MOST_QUEUED) & waits[1:] & waits[:-1]
+    first = np.flatnonzero(np.concatenate(([True], ~joins)))
+    last = np.append(first[1:], n)
+    step_of, idle = step_of_work(trace), device_gaps(trace, device)
+    out = []
+    for a, b in zip(first, last, strict=True):
+        if b - a < LEAST_KERNELS or not waits[a]:
+            continue
+        rows = mine[at[a] : at[b - 1] + 1]
+        step = int(step_of[rows[0]])
+        out.append(
+            Stretch(
+                device=device,
+                start_ns=int(split.start[a]),
+                end_ns=int(work.end_ns[rows].max()),
+                kernels=len(rows),
+                waiting=int(b - a),
+                wait_ns=int(length[a:b].sum()),
+                idle_ns=total(*intersect(split.start[a:b], split.end[a:b], *idle)),
+                busy_ns=int((work.end_ns[rows] - work.start_ns[rows]).sum()),
+                first_row=int(work.index[rows[0]]),
+                last_row=int(work.index[rows[-1]]),
+                step=step if step >= 0 else None,
+            )
+        )
+    return tuple(out)
+
+
+def in_graphs(trace: Trace, split: Split) -> NDArray[np.bool_]:
+    """Per gap of a split, whether it lies between two works of one call, that is inside a graph launch."""
+    call_of = links(trace).call_of
+    if not len(call_of):
+        return np.zeros(len(split.start), np.bool_)
+    found: NDArray[np.bool_] = (
+        (split.before >= 0) & (split.call >= 0) & (call_of[np.maximum(split.before, 0)] == split.call)
+    )
+    return found
