@@ -30,6 +30,7 @@ from viewer.exporters.report_clock import clock_part, late_rank_part, straggler_
 from viewer.exporters.report_collectives import collectives_part
 from viewer.exporters.report_communication import communication_part, rank_communication_part
 from viewer.exporters.report_findings import findings_part, saving_part
+from viewer.exporters.report_fingerprint import card_part, fingerprint_part
 from viewer.exporters.report_idle import idle_part
 from viewer.exporters.report_pipeline import pipeline_part, with_pipeline
 from viewer.store.meta import ProcessGroup
@@ -74,7 +75,7 @@ def report(
             }
             for error in failures
         ],
-        "job": _job(session),
+        "job": _job(session) | {"card": card_part(session.card)},
         "clock": clock_part(session),
         "late_rank": late_rank_part(session),
         "ranks": with_pipeline(
@@ -89,7 +90,7 @@ def report(
         "kernels": [_kernel(row) for row in kernels],
         "collectives": collectives_part(session) if window is None else None,
         "communication": communication_part(session, split),
-        "fingerprint": {"training": None, "inference": None},
+        "fingerprint": fingerprint_part(session) if window is None else {"training": None, "inference": None},
         "saving": saving_part(session),
         "findings": [
             *findings_part(session),

@@ -9,6 +9,7 @@ from typing import Any
 
 from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_count, format_share
+from viewer.exporters.report_fingerprint import fingerprint_lines
 from viewer.exporters.summary_findings import advice_lines, input_lines
 
 Json = dict[str, Any]
@@ -35,6 +36,7 @@ def summary(report: Json) -> str:
         _ranks(report),
         _idle(report),
         [*_steps(report), *_late(report)],
+        fingerprint_lines(report),
         _kernels(report),
         input_lines(report, printable),
         advice_lines(report, printable),

@@ -1,0 +1,159 @@
+"""Where the peak goes: from what the GPUs could do in the time of the steps down to what the model needs (MFU)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.analyses.attribution import attribute
+from viewer.analyses.collective.communication import communication, total
+from viewer.analyses.collective.exposed_parts import Part
+from viewer.analyses.fingerprint.bubble import steady
+from viewer.analyses.fingerprint.mfu import card_of, ns_at_peak
+from viewer.analyses.fingerprint.periods import Period, periods
+from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.pipeline.figures import pipeline
+from viewer.store.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One part: name, device-ns over all ranks and steady steps, its share of all, and what it is."""
+
+    key: str
+    title: str
+    ns: int
+    share: float
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """The parts sum to ``total_ns`` exactly; ``useful`` is what the model needs at the peak, after the losses.
+
+    Without an MFU ``useful`` is None and the last loss is all compute. ``problem`` where the card contradicts the
+    traces.
+    """
+
+    total_ns: int
+    losses: tuple[Loss, ...]
+    useful: Loss | None
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        parts = sum(x.ns for x in self.losses) + (self.useful.ns if self.useful is not None else 0)
+        if parts != self.total_ns or any(x.ns < 0 for x in self.losses):
+            raise AssertionError(f"the parts of the waterfall add up to {parts}, not to {self.total_ns} ns")
+
+
+def waterfall(session: Session) -> Waterfall | None:
+    """The waterfall of a job; None without GPU work."""
+    every = periods(session).every()
+    whole = sum(p.span_ns for p in every)
+    if not whole:
+        return None
+    idle, compute, exposed = (sum(getattr(p, n) for p in every) for n in ("idle_ns", "compute_ns", "comm_exposed_ns"))
+    fill_idle = _idle_in_phases(session, every)
+    waits = _waits(session, every)
+    receive, waiting = waits if waits is not None else (0, 0)
+    rows: list[tuple[str, str, int, str]] = []
+    if fill_idle is not None:
+        rows.append(
+            (
+                "bubble",
+                "Pipeline bubble",
+                fill_idle + receive,
+                "a stage is idle within the pipelined phase, or receives and waits for the stage before",
+            )
+        )
+    else:
+        waiting += receive
+    rows.append(("idle", "Idle", idle - (fill_idle or 0), "nothing runs on the GPU, outside a pipeline's phase"))
+    communicating = exposed - waiting - (receive if fill_idle is not None else 0)
+    if waits is not None:
+        rows.append(("wait", "Waiting for ranks", waiting, "a collective runs, and not all of its members are there"))
+        rows.append(("exposed_communication", "Exposed communication", communicating, "data moves, nothing computes"))
+    else:
+        rows.append(
+            (
+                "exposed_communication",
+                "Exposed communication",
+                communicating,
+                "communication runs and no compute does; how much of it is waiting is not known",
+            )
+        )
+    copies = sum(p.memory_exposed_ns for p in every)
+    rows.append(("exposed_memory", "Copies and fills", copies, "a copy or fill runs, and nothing else does"))
+    return _with_compute(session, every, whole, rows, compute)
+
+
+def _with_compute(
+    session: Session, every: list[Period], whole: int, rows: list[tuple[str, str, int, str]], compute: int
+) -> Waterfall:
+    losses = tuple(_loss(*row, whole) for row in rows)
+    at_peak = ns_at_peak(card_of(session)) if periods(session).by_step else None
+    if at_peak is None:
+        last = ("compute", "Compute", compute, "compute runs; how much of it the model needs is not known without MFU")
+        return Waterfall(whole, (*losses, _loss(*last, whole)), None)
+    needed = round(sum(at_peak * p.span_ns / p.length_ns for p in every))
+    if needed > compute:
+        problem = "the model needs more than the GPUs could do in the time in which they compute: check the job card"
+        last = ("compute", "Compute", compute, "compute runs")
+        return Waterfall(whole, (*losses, _loss(*last, whole)), None, problem)
+    below = (
+        "kernel_efficiency",
+        "Kernels below the peak",
+        compute - needed,
+        "compute runs below the peak, or does what the model does not need: slow products, element-wise kernels, "
+        "recomputation, optimizer",
+    )
+    useful = ("model", "MFU", needed, "what the model needs, at the peak: MFU over the time of all steps")
+    return Waterfall(whole, (*losses, _loss(*below, whole)), _loss(*useful, whole))
+
+
+def _idle_in_phases(session: Session, every: list[Period]) -> int | None:
+    """Idle device-ns of the ranks within the pipelined phases; None without a pipeline."""
+    if session.card.plan.pp == 1:
+        return None
+    found = pipeline(session)
+    if isinstance(found, str) or found.layout.timed != "kernels":
+        return None
+    by_place = {(p.group, p.number): p for p in every}
+    idle = 0
+    for step in steady(session, found):
+        for line in step.lines:
+            for stage in line.stages:
+                period = by_place.get((found.layout.workers[stage.worker].group or 0, step.number))
+                if found.layout.workers[stage.worker].group is None or period is None:
+                    continue
+                item = session.inputs[period.input]
+                low = max(item.clock.to_raw(line.start_ns), period.start_ns)
+                high = min(item.clock.to_raw(line.end_ns), period.end_ns)
+                for device in gpu_work(item.trace).devices:
+                    figures = attribute(item.trace, device, (low, high))
+                    idle += figures.idle_ns if figures is not None and period.step is not None else 0
+    return idle
+
+
+def _waits(session: Session, every: list[Period]) -> tuple[int, int] | None:
+    """(receives that wait along the pipeline, waiting of collectives) of the exposed device-ns; None where unknown."""
+    windows: dict[int, tuple[int, int]] = {}
+    exposed: dict[int, int] = {}
+    for p in every:
+        low, high = windows.get(p.input, (p.start_ns, p.end_ns))
+        windows[p.input] = min(low, p.start_ns), max(high, p.end_ns)
+        exposed[p.input] = exposed.get(p.input, 0) + p.comm_exposed_ns
+    if len(session.inputs) != len(windows):
+        return None
+    splits = communication(session, windows)
+    figures = total(splits)
+    if figures is None or not figures.has_wait:
+        return None
+    for index, ns in exposed.items():
+        mine = splits[index].figures
+        if mine is None or mine.exposed_ns != ns:
+            return None  # steps overlap, or a device serves several ranks: no one window is theirs
+    return figures.parts[Part.PIPELINE_WAIT], figures.parts[Part.WAIT]
+
+
+def _loss(key: str, title: str, ns: int, how: str, whole: int) -> Loss:
+    return Loss(key, title, ns, ns / whole, how)
