@@ -31,6 +31,7 @@ commands:
   rankscope render PATH... -o F  an annotated picture (png, svg, pdf), no window needed
   rankscope pack PATH... -o F    the job in one file that opens without its sources
   rankscope check ...            judge a run against those before it, for CI (exit status 0, 1 or 2)
+  rankscope watch PATH...        slow drift over hours or weeks, in logs or recorded runs
   rankscope cache [list|clear]   what is kept of traces that were opened
   rankscope demo                 make a demo job and open it
 
@@ -219,6 +220,19 @@ def _check(words: list[str]) -> int:
     return check_command.run_check(options, job_options(options))
 
 
+def _watch(words: list[str]) -> int:
+    from viewer.app.gate import watch_command
+
+    parser = Parser(
+        prog="rankscope watch",
+        description="Find slow drift over hours or weeks, in logs or in the runs of a baseline store.",
+        epilog=watch_command.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    watch_command.add_arguments(parser)
+    return watch_command.run_watch(parser.parse_intermixed_args(words))
+
+
 def _cache(words: list[str]) -> int:
     parser = Parser(prog="rankscope cache", description="What is kept of traces that were opened, and how to drop it.")
     parser.add_argument("action", nargs="?", choices=("list", "clear"), default="list", help="(default: list)")
@@ -246,6 +260,7 @@ COMMANDS: Final[dict[str, Callable[[list[str]], int]]] = {
     "render": _render,
     "pack": _pack,
     "check": _check,
+    "watch": _watch,
     "cache": _cache,
     "demo": _demo,
 }

@@ -24,7 +24,13 @@ MAX_FIGURES_BYTES: Final = 4 << 20
 TAIL_LINES: Final = 5
 GRACE_SECONDS: Final = 10.0
 UNITS: Final = {"ns": "ns", "us": "us", "ms": "ms", "s": "s", "bytes": "bytes", "share": "share"}
-HIGHER: Final = ("mfu", "throughput", "tokens_per", "samples_per", "hit_rate", "goodput", "qps", "rps", "tflops")
+HIGHER: Final = (
+    "mfu",
+    "throughput",
+    *("tokens_per", "tokens per", "tokens/s", "samples_per", "samples per", "samples/s"),
+    *("hit_rate", "hit rate", "goodput", "qps", "rps", "tflop", "clock", "mhz", "util"),
+)
+"""Words in the names of figures of which more is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +163,12 @@ def given_figure(text: str) -> tuple[str, RunFigure]:
 def plain_figure(name: str, value: float) -> RunFigure:
     """A figure of which only name and value are known: its unit is the end of its name; it gates."""
     unit = UNITS.get(name.rpartition("_")[2].lower(), "")
-    better = "higher" if any(word in name.lower() for word in HIGHER) else "lower"
-    return RunFigure(value, unit, better, True, how="given by the load")  # type: ignore[arg-type]
+    return RunFigure(value, unit, "higher" if is_higher_better(name) else "lower", True, how="given by the load")
+
+
+def is_higher_better(name: str) -> bool:
+    """Whether a figure of that name is a rate or a share of which more is better, by the words in it."""
+    return any(word in name.lower() for word in HIGHER)
 
 
 def _figure(name: str, value: Any, path: str) -> RunFigure:
