@@ -204,6 +204,7 @@ class ColumnTable(QWidget):
     """Shows a :class:`ColumnFrame` with a row of totals.
 
     A header click sorts (numbers: largest first, texts: first letters first); Ctrl+C copies the selected rows, or all.
+    ``first_least`` is the least width of the first column in px; where it leaves no room the others are scrolled to.
 
     Signals:
         row_clicked(int): the row of the frame that was clicked.
@@ -215,8 +216,9 @@ class ColumnTable(QWidget):
     row_stepped = Signal(int, bool)
     sorted_by = Signal(str, bool)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, first_least: int = _FIRST_LEAST) -> None:
         super().__init__(parent)
+        self._first_least = first_least
         self.model = ColumnModel(self)
         view = self.view = _View(self)
         view.setModel(self.model)
@@ -353,7 +355,7 @@ class ColumnTable(QWidget):
             rest += width
         if model.frame.columns:
             room = view.viewport().width() - rest
-            view.setColumnWidth(0, min(max(room, _FIRST_LEAST + CHIP), _FIRST_MOST))
+            view.setColumnWidth(0, min(max(room, self._first_least + CHIP), _FIRST_MOST))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The first column follows the width."""

@@ -151,7 +151,8 @@ class PacePlot(PaintedWidget):
         for n, (text, token) in enumerate(((frame.title, "text"), (frame.note, "muted"))):
             painter.setPen(color(theme, token))
             box = QRectF(6, 2 + n * metrics.lineSpacing(), self.width() - 12, metrics.lineSpacing())
-            painter.drawText(box, left, metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, int(box.width())))
+            cut = Qt.TextElideMode.ElideRight if n else Qt.TextElideMode.ElideMiddle
+            painter.drawText(box, left, metrics.elidedText(text, cut, int(box.width())))
         painter.fillRect(area, color(theme, "base"))
 
         def y_of(value: float) -> float:

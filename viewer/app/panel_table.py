@@ -50,6 +50,15 @@ PANELS: Final = (
         tip="Which kernels, operators, modules and steps take the GPU's time, and at what rate",
         height=300,
     ),
+    PanelSpec(
+        "flame",
+        "Flame Graph",
+        "below",
+        make="viewer.panels.flame:FlamePanel",
+        text="&Flame Graph",
+        tip="Where the time of the GPU or of the CPU went, by stack of modules, operators and Python",
+        height=340,
+    ),
 )
 """In the order of their tabs. Named in the table alone, a panel follows the JobContext it is given."""
 

@@ -89,7 +89,7 @@ class KernelsPanel(QWidget):
         set_tip(self.copy_button, "Copy the selected rows, or all, as tab-separated values")
         self.save_button = QPushButton("Save CSV…", self)
         set_tip(self.save_button, "Save the selected rows, or all, as comma-separated values")
-        self.table = ColumnTable(self)
+        self.table = ColumnTable(self, first_least=300)
         self.pace = PacePlot(self)
         self.pace.hide()
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from viewer.analyses.optable.part import CLASS, STEP
-from viewer.analyses.pace import LEAST, pace
+from viewer.analyses.pace import pace
 from viewer.base.pace_frame import PaceFrame
 from viewer.base.time import format_duration
 from viewer.views.figures import plural, shown
@@ -38,9 +38,9 @@ def pace_frame(view: OpView, row: int) -> PaceFrame | None:
     lost = int((y[found.outlier] - found.median).sum())
     note = (
         f"{plural(far, 'run')} of {len(y):,} far above the median {format_duration(found.median)}: "
-        f"{format_duration(lost)} more than the median in all"
+        f"{format_duration(lost)} more in all"
         if far
-        else f"No run lies {LEAST} times above the median {format_duration(found.median)} and beyond five deviations"
+        else f"Even: no run of {len(y):,} lies far above the median {format_duration(found.median)}"
     )
     if len({view.session.inputs[i].rank for i in parts}) > 1:
         note += " · ranks together"
