@@ -81,6 +81,18 @@ class MarkEditor(BookEditor[MarkBook]):
         self.push("Remove mark", lambda book: book.remove(mark_id))
 
 
+class DismissedEditor(BookEditor[frozenset[str]]):
+    """Ids of the findings of the open job that were put aside."""
+
+    def __init__(self, parent: QObject | None = None, undo: UndoStack | None = None) -> None:
+        super().__init__(frozenset(), parent, undo)
+
+    def toggle(self, finding_id: str) -> None:
+        """Put a finding aside, or take it back."""
+        text = "Restore finding" if finding_id in self.book else "Dismiss finding"
+        self.push(text, lambda book: book ^ {finding_id})
+
+
 class BookmarkEditor(BookEditor[BookmarkBook]):
     """The bookmarks of the open job."""
 

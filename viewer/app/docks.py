@@ -17,8 +17,10 @@ BELOW: Final = tuple(p for p in PANELS if p.place == "below")
 SHOWN: Final = tuple(p for p in PANELS if p.shown)
 """What is there from the first."""
 WIDTH: Final = 400
+HOME: Final = "findings"
+"""The panel that shows first."""
 STACK_FROM_HEIGHT: Final = 980
-"""A window at least this high shows Attribution above Breakdown; a lower one shows them as tabs."""
+"""A window at least this high shows Findings above Breakdown; a lower one shows them as tabs."""
 LAYOUT_VERSION: Final = 1
 
 
@@ -99,11 +101,9 @@ class Docks:
             self.reset()
         else:
             self._place_new()
-        attribution = self._docks["attribution"]
-        if attribution.isVisibleTo(self._window) and self._docks["breakdown"] in self._window.tabifiedDockWidgets(
-            attribution
-        ):
-            attribution.raise_()  # nothing is selected yet: the panel that says something goes first
+        home = self._docks[HOME]
+        if home.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(home):
+            home.raise_()  # nothing is selected yet: the panel that says what to look at goes first
 
     def _place_new(self) -> None:
         """A layout that was kept before a panel existed does not name it: it goes to the tabs at the right."""
@@ -124,21 +124,23 @@ class Docks:
             dock.hide()
 
     def reset(self) -> None:
-        """The first arrangement: tabs in a low window, Attribution above Breakdown in a high one."""
-        attribution, breakdown = self._docks["attribution"], self._docks["breakdown"]
-        others = [self._docks[p.name] for p in SHOWN if p.name not in ("attribution", "breakdown")]
+        """The first arrangement: tabs in a low window; in a high one Findings and Attribution above the others."""
+        home, attribution, breakdown = (self._docks[n] for n in (HOME, "attribution", "breakdown"))
+        others = [self._docks[p.name] for p in SHOWN if p.name not in (HOME, "attribution", "breakdown")]
         for name, dock in self._docks.items():
             dock.setFloating(False)
             self._window.addDockWidget(_area(name), dock)
             dock.setVisible(self._in_job and panel_spec(name).shown)
         if self._window.height() >= STACK_FROM_HEIGHT:
-            self._window.splitDockWidget(attribution, breakdown, Qt.Orientation.Vertical)
+            self._window.splitDockWidget(home, breakdown, Qt.Orientation.Vertical)
+            self._window.tabifyDockWidget(home, attribution)
         else:
+            self._window.tabifyDockWidget(home, attribution)
             self._window.tabifyDockWidget(attribution, breakdown)
         for dock in others:
             self._window.tabifyDockWidget(breakdown, dock)
-        self._window.resizeDocks([attribution], [WIDTH], Qt.Orientation.Horizontal)
-        attribution.raise_()
+        self._window.resizeDocks([home], [WIDTH], Qt.Orientation.Horizontal)
+        home.raise_()
         if self._window.height() >= STACK_FROM_HEIGHT:
             breakdown.raise_()
 
@@ -147,7 +149,10 @@ class Docks:
         name = "breakdown" if selection.slice is not None or selection.gap is not None else "attribution"
         if selection.slice is None and selection.gap is None and selection.range is None and selection.group is None:
             return
-        dock = self._docks[name]
+        dock, home = self._docks[name], self._docks[HOME]
+        focus = self._window.focusWidget()
+        if focus is not None and home.isAncestorOf(focus) and home in self._window.tabifiedDockWidgets(dock):
+            return  # whoever goes through the evidence of a finding goes on there
         if self._in_job and dock.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(dock):
             dock.raise_()
 

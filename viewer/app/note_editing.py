@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.app.book_editing import BookEditor, BookmarkEditor, MarkEditor
+from viewer.app.book_editing import BookEditor, BookmarkEditor, DismissedEditor, MarkEditor
 from viewer.app.undo import UndoStack
 from viewer.base.kept import SliceAnchor
 from viewer.views.notes import NoteBook
@@ -54,7 +54,7 @@ class NoteEditor(BookEditor[NoteBook]):
 
 
 class Keeper(QObject):
-    """Notes, marks and bookmarks of a window's job, on the window's undo stack.
+    """Notes, marks, bookmarks and dismissed findings of a window's job, on the window's undo stack.
 
     Signals:
         changed(): any of them.
@@ -70,7 +70,8 @@ class Keeper(QObject):
         self.notes = NoteEditor(ask, self, undo)
         self.marks = MarkEditor(self, undo)
         self.bookmarks = BookmarkEditor(self, undo)
-        for editor in (self.notes, self.marks, self.bookmarks):
+        self.dismissed = DismissedEditor(self, undo)
+        for editor in (self.notes, self.marks, self.bookmarks, self.dismissed):
             editor.changed.connect(self._tell)
             editor.refused.connect(self.refused)
 

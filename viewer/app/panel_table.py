@@ -34,6 +34,13 @@ class PanelSpec:
 
 
 PANELS: Final = (
+    PanelSpec(
+        "findings",
+        "Findings",
+        shown=True,
+        text="&Findings",
+        tip="What to change first, with the saving of each change and its evidence",
+    ),
     PanelSpec("attribution", "Attribution", shown=True, make="viewer.panels.attribution:AttributionPanel"),
     PanelSpec("breakdown", "Breakdown", shown=True, make="viewer.panels.breakdown:BreakdownPanel"),
     PanelSpec("clocks", "Clocks", shown=True),

@@ -140,6 +140,7 @@ class SessionFile(msgspec.Struct, frozen=True):
         lanes: the arrangement of the lanes (order, pins, hidden, filters, collapsed, heights), as plain JSON; whoever
             arranges lanes reads it.
         colors: how the lanes are coloured; None leaves that to whoever opens it.
+        dismissed: ids of findings that a person put aside; left out of the file when there are none.
         job: what a person said on the job card, part by part as in its TOML; what a version does not know is kept.
         saved_as: in what is kept over a crash: the file it was saved as, or None.
     """
@@ -154,5 +155,6 @@ class SessionFile(msgspec.Struct, frozen=True):
     marks: Annotated[list[SavedMark], Meta(max_length=1_000)] = field(default_factory=list)
     notes: Annotated[list[SavedNote], Meta(max_length=1_000)] = field(default_factory=list)
     bookmarks: Annotated[list[SavedBookmark], Meta(max_length=9)] = field(default_factory=list)
+    dismissed: Annotated[list[Key], Meta(max_length=10_000)] = field(default_factory=list)
     job: dict[str, Any] = field(default_factory=dict)
     saved_as: Annotated[str, Meta(max_length=4_096)] | None = None

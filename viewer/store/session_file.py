@@ -119,6 +119,8 @@ def encode_session(content: SessionFile, raw: Mapping[str, Any] | None = None) -
     _keep_unknown(document, {k: v for k, v in old.items() if k not in document})
     if document["saved_as"] is None:
         del document["saved_as"]
+    if not document["dismissed"]:
+        del document["dismissed"]
     try:
         return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
     except UnicodeEncodeError:  # a path that is no text

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -40,6 +40,10 @@ from viewer.views.lane_hit import time_of
 from viewer.views.marks import BookmarkBook, MarkBook, clean_label
 from viewer.views.notes import NoteBook, clean_text
 
+LONGEST_KEY: Final = 1_000
+MOST_DISMISSED: Final = 10_000
+"""What a session file takes of ids of findings."""
+
 Plain = Callable[[Any], dict[str, Any] | None]
 """An arrangement of lanes -> plain JSON."""
 Arrange = Callable[[Mapping[str, Any]], Any]
@@ -48,11 +52,13 @@ Arrange = Callable[[Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Notes, marks and bookmarks of a job."""
+    """Notes, marks and bookmarks of a job, and which findings were put aside."""
 
     notes: NoteBook = field(default_factory=NoteBook)
     marks: MarkBook = field(default_factory=MarkBook)
     bookmarks: BookmarkBook = field(default_factory=BookmarkBook)
+    dismissed: frozenset[str] = frozenset()
+    """Ids of findings that were put aside."""
 
     def __len__(self) -> int:
         return len(self.notes) + len(self.marks) + len(self.bookmarks)
@@ -142,6 +148,7 @@ def saved_session(
             )
             for b in kept.bookmarks
         ],
+        dismissed=sorted(i for i in kept.dismissed if len(i) <= LONGEST_KEY)[:MOST_DISMISSED],
         job=card_tables(card, before.job),
     )
 
@@ -175,7 +182,7 @@ def kept_from(content: SessionFile, arrange: Arrange) -> Kept:
         bookmarks = bookmarks.put(
             Bookmark(b.slot, start, end, _or(clean_label, b.text, ""), b.view.lane, b.view.offset, lanes)
         )
-    return Kept(note_book, mark_book, bookmarks)
+    return Kept(note_book, mark_book, bookmarks, frozenset(content.dismissed))
 
 
 def look_from(content: SessionFile, arrange: Arrange) -> Look | None:

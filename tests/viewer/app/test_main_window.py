@@ -325,7 +325,7 @@ def test_the_layout_is_remembered(qtbot: QtBot, windows: Windows, job_folder: Pa
     assert again.docks["files"].isVisibleTo(again)
 
 
-def test_a_new_job_begins_with_its_attribution(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
+def test_a_new_job_begins_with_its_findings(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
     window = windows()
     window.resize(1200, 600)  # too low for panels one above the other
     window.open_paths([job_folder])
@@ -335,13 +335,13 @@ def test_a_new_job_begins_with_its_attribution(qtbot: QtBot, windows: Windows, j
     def front() -> set[str]:
         return {bar.tabText(bar.currentIndex()) for bar in window.findChildren(QTabBar) if bar.isVisible()}
 
-    qtbot.waitUntil(lambda: front() == {"Attribution"})
+    qtbot.waitUntil(lambda: front() == {"Findings"})
     window.workspace.context.select(Selection(slice=SliceRef(0, 0)))
     qtbot.waitUntil(lambda: front() == {"Breakdown"})
     window.close_job()
     window.open_paths([job_folder])
     opened(qtbot, window, 2)
-    qtbot.waitUntil(lambda: front() == {"Attribution"})
+    qtbot.waitUntil(lambda: front() == {"Findings"})
 
 
 def test_two_jobs_are_offered_apart(qtbot: QtBot, windows: Windows, tmp_path: Path) -> None:

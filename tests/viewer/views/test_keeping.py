@@ -190,3 +190,14 @@ def test_anchors_hold_whole_numbers() -> None:
     assert anchor is not None
     assert not isinstance(anchor.start_ns, np.integer)
     assert isinstance(anchor, SliceAnchor)
+
+
+def test_findings_that_were_put_aside_are_kept() -> None:
+    session = job()
+    aside = Kept(dismissed=frozenset({"late-rank/rank 5", "drain", "x" * 2_000}))
+    saved = saved_session(session, build_tree(session), aside, None, Selection(), plain=plain)
+    assert saved.dismissed == ["drain", "late-rank/rank 5"]
+    again = parse_session(encode_session(saved), "a.rankscope").content
+    assert kept_from(again, lambda _: None).dismissed == {"drain", "late-rank/rank 5"}
+    nothing = saved_session(session, build_tree(session), Kept(), None, Selection(), plain=plain)
+    assert b"dismissed" not in encode_session(nothing)

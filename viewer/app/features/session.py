@@ -98,7 +98,7 @@ class SessionFeature(Feature):
             lanes = workspace.timeline.kept.arrangement, workspace.colors
         options = self.window.job.options
         told = options.align, options.given_clocks, options.card
-        return notes, kept.marks.book.marks, kept.bookmarks.book.bookmarks, lanes, told
+        return notes, kept.marks.book.marks, kept.bookmarks.book.bookmarks, kept.dismissed.book, lanes, told
 
     @property
     def dirty(self) -> bool:
@@ -117,6 +117,7 @@ class SessionFeature(Feature):
             (len(kept.notes.book), "note"),
             (len(kept.marks.book), "mark"),
             (len(kept.bookmarks.book), "bookmark"),
+            (len(kept.dismissed.book), "dismissed finding"),
         )
         said = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
         return ", ".join(said) if said else "what was changed or removed"
@@ -200,7 +201,7 @@ class SessionFeature(Feature):
         content = saved_session(
             session,
             build_tree(session),
-            Kept(kept.notes.book, kept.marks.book, kept.bookmarks.book),
+            Kept(kept.notes.book, kept.marks.book, kept.bookmarks.book, kept.dismissed.book),
             look_of(workspace.timeline),
             workspace.context.selection,
             plain=plain_arrangement,
@@ -308,7 +309,7 @@ class SessionFeature(Feature):
         """Another job, or none: nothing is kept of it yet."""
         self._file = self._stamp = self._document = None
         self._listed = ()
-        self._use(NoteBook(), MarkBook(), BookmarkBook())
+        self._use(NoteBook(), MarkBook(), BookmarkBook(), frozenset())
         self._saved = self._state()
         self._changed()
 
@@ -322,13 +323,14 @@ class SessionFeature(Feature):
         self._stamp = _stamp_of(coming.file) if coming.file is not None else None
         self._listed = coming.found.listed
         kept = kept_from(coming.found.document.content, arrangement_from)
-        self._use(kept.notes, kept.marks, kept.bookmarks)
+        self._use(kept.notes, kept.marks, kept.bookmarks, kept.dismissed)
 
-    def _use(self, notes: NoteBook, marks: MarkBook, bookmarks: BookmarkBook) -> None:
+    def _use(self, notes: NoteBook, marks: MarkBook, bookmarks: BookmarkBook, dismissed: frozenset[str]) -> None:
         kept = self.window.kept
         kept.notes.show(notes)
         kept.marks.show(marks)
         kept.bookmarks.show(bookmarks)
+        kept.dismissed.show(dismissed)
         self.window.undo.clear()
 
     def _ended(self, _: object) -> None:

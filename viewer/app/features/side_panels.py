@@ -29,6 +29,7 @@ def load_panels() -> None:
     """Import what the panels are made of. For a worker thread: the window turns meanwhile."""
     import viewer.panels.clocks
     import viewer.panels.files
+    import viewer.panels.findings
     import viewer.panels.kept_panel
     import viewer.panels.range_table
     import viewer.panels.stragglers  # noqa: F401

@@ -1,0 +1,123 @@
+"""The home page as plain data: the sentence, the moves, the cards, and copies of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.build import annotation, call, kernel, make_session, make_trace
+from tests.support.ranks import RankJob
+from viewer.analyses.findings.base import Evidence, JobFinding
+from viewer.app.clocks import settle_clocks
+from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.store.session import Session
+from viewer.views.findings import LOOKING, NO_GPU, card_markdown, findings_frame, page_markdown, page_text
+from viewer.views.three_moves import job_totals, three_moves
+
+
+def finding(name: str, saving: int | None = None, **more: Any) -> JobFinding:
+    facts: dict[str, Any] = {
+        "kind": name.partition("/")[0], "title": f"title of {name}", "severity": "warning", "saving_how": "a bound",
+        "evidence": (Evidence("seen"),), "next_step": "try it", "how": "looked", **more,
+    }  # fmt: skip
+    return JobFinding(id=name, saving_ns_per_step=saving, **facts)
+
+
+def stepped() -> Session:
+    """Two steps of 1,000 ns: 600 ns of compute, 200 ns of communication of which 100 are hidden, 300 ns idle."""
+    events = []
+    for n in range(2):
+        at = n * 1_000
+        events += [
+            annotation(f"ProfilerStep#{n}", at, 1_000),
+            call("cudaLaunchKernel", at, 2, corr=2 * n + 1),
+            call("cudaLaunchKernel", at + 3, 2, corr=2 * n + 2),
+            kernel("gemm", at, 600, corr=2 * n + 1),
+            kernel("ncclDevKernel_AllReduce", at + 500, 200, stream=20, corr=2 * n + 2),
+        ]
+    return make_session(make_trace(*events, kernel("gemm", 2_000, 1), rank=0))
+
+
+def test_the_first_card_is_the_sentence_and_shares_are_of_the_step():
+    found = [finding("late/rank 1", 250, overlaps=("late",)), finding("drain", 100, overlaps=("idle",))]
+    frame = findings_frame(stepped(), found)
+    assert frame.sentence == "Change first: title of late/rank 1 (up to 250 ns per step · 29.4 %)."
+    assert frame.tone == "warning"
+    assert [c.finding.id for c in frame.cards] == ["late/rank 1", "drain"]
+    assert frame.cards[1].share == 100 / 850
+    assert frame.together.startswith("All of it together saves at most 350 ns of 850 ns (41.2 %)")
+
+
+def test_what_is_information_unsure_or_dismissed_stands_apart():
+    found = [
+        finding("root", 250),
+        finding("note", severity="info"),
+        finding("doubt", 900, confident=False),
+        finding("aside", 500),
+        finding("wait", 99, caused_by=("root",)),
+    ]
+    frame = findings_frame(stepped(), found, dismissed={"aside", "gone"})
+    ids = [[c.finding.id for c in part] for part in (frame.cards, frame.notes, frame.unsure, frame.dismissed)]
+    assert ids == [["root", "wait"], ["note"], ["doubt"], ["aside"]]
+    assert frame.cards[1].follows == "title of root"
+    assert "root" in frame.sentence
+
+
+def test_a_root_that_is_dismissed_lets_its_consequence_stand_by_itself():
+    found = [finding("root", 250), finding("wait", 99, caused_by=("root",))]
+    frame = findings_frame(stepped(), found, dismissed={"root"})
+    assert [(c.finding.id, c.follows) for c in frame.cards] == [("wait", "")]
+
+
+def test_without_findings_the_time_is_said():
+    assert findings_frame(stepped(), [], busy=True).sentence == LOOKING
+    steady = findings_frame(stepped(), [])
+    assert steady.tone == ""
+    assert steady.sentence == ("No single cause stands out, but 30.0 % of the time is idle: look there first (move 2).")
+    whole = make_session(make_trace(kernel("gemm", 0, 80), kernel("ncclDevKernel_AllReduce", 80, 20)))
+    assert findings_frame(whole, []).sentence == (
+        "Nothing stands out from noise: the GPU computes 80.0 % of the time, 20.0 % is exposed communication."
+    )
+    cpu = make_session(make_trace(call("cudaLaunchKernel", 0, 5)))
+    assert findings_frame(cpu, []).sentence == NO_GPU
+    assert three_moves(cpu) == ()
+
+
+def test_totals_add_up_over_devices():
+    session = stepped()
+    totals = job_totals(session)
+    assert totals is not None
+    assert sum(ns for _, ns in totals.parts) == totals.span_ns == 2_001
+    assert (totals.compute_ns, totals.comm_exposed_ns, totals.idle_ns) == (1_201, 200, 600)
+
+
+def test_the_three_moves_have_their_figures_and_places():
+    session = stepped()
+    block, gaps, tail = three_moves(session)
+    assert block.text.startswith("compute is 60.0 % of the time; the largest kernel, gemm (compute), is 75.0 % of the")
+    assert isinstance(block.jump, SliceRef)
+    assert session.inputs[0].trace.name(block.jump.index) == "gemm"
+    assert gaps.text.startswith("idle 30.0 % of the time")
+    assert "no compute hides 10.0 %, 50.0 % of it is hidden; longest gap 300 ns" in gaps.text
+    assert gaps.jump == Selection(range=TimeRange(700, 1_000), group=0)
+    assert "one rank is open" in tail.text
+    assert tail.jump is None
+
+
+def test_the_tail_leads_to_the_late_rank():
+    session = settle_clocks(RankJob(ranks=6, steps=12, late_ns={3: 4_000_000}).session(), "auto")
+    tail = three_moves(session)[2]
+    assert tail.text.startswith("rank 3 is late by 4.0 ms per step")
+    assert isinstance(tail.jump, Selection)
+    assert tail.jump.group == 3
+
+
+def test_copies_hold_everything_and_escape_names():
+    found = [finding("x", 250, title="kernel void f<T>(a*b) [x](y) | `z` & more_or\nless", caused_by=())]
+    frame = findings_frame(stepped(), found, three_moves(stepped()))
+    text = page_text(frame)
+    for part in ("Change first", "1. Largest block", "try: try it", "- seen", "how: looked", "up to 250 ns per step"):
+        assert part in text
+    marked = page_markdown(frame)
+    assert r"kernel void f\<T\>(a\*b) \[x\](y) \| \`z\` \& more\_or less" in marked
+    assert marked.startswith("## Change first")
+    assert card_markdown(frame.cards[0]).startswith("### kernel")

@@ -1,0 +1,224 @@
+"""The three fixed moves of reading a timeline, each in one line: the largest block, the gaps, the long tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from viewer.analyses.attribution import DeviceFigures, attribute, largest_gaps
+from viewer.analyses.collective.causes import late_steps
+from viewer.analyses.collective.lateness import lateness
+from viewer.analyses.collective.rank_steps import step_selection
+from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.idle import idle
+from viewer.analyses.kernels import kernel_rows, runs_with_text
+from viewer.base.frames import Jump
+from viewer.base.ids import Paint
+from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.base.time import format_duration
+from viewer.base.units import format_share
+from viewer.base.work import CancelToken
+from viewer.store.session import Input, Session
+from viewer.views.figures import plural, shown
+from viewer.views.straggler_words import verdict
+from viewer.views.text import bare_name
+
+PARETO: Final = 0.8
+"""The share of all kernel time that the largest kernels are counted up to."""
+_CLASS: Final = {Paint.COMPUTE: "compute", Paint.COMM: "communication, waiting included", Paint.MEMORY: "memory"}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One move: its name, what it shows, how that was computed, and where to look (None for nowhere)."""
+
+    title: str
+    text: str
+    how: str
+    jump: Jump = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The time identity over all devices of all ranks, ns: the parts sum to ``span_ns``. ``devices`` have GPU work."""
+
+    devices: int
+    span_ns: int
+    compute_ns: int
+    comm_exposed_ns: int
+    memory_exposed_ns: int
+    idle_ns: int
+    comm_ns: int
+
+    @property
+    def parts(self) -> tuple[tuple[str, int], ...]:
+        """The parts by name, in the usual order."""
+        return (
+            ("compute", self.compute_ns),
+            ("exposed communication", self.comm_exposed_ns),
+            ("exposed memory", self.memory_exposed_ns),
+            ("idle", self.idle_ns),
+        )
+
+
+def job_totals(session: Session) -> Totals | None:
+    """The time identity of a job; None without GPU work. Built once."""
+    return session.memo("job_totals", lambda: _totals(session))
+
+
+def three_moves(session: Session, cancel: CancelToken | None = None) -> tuple[Move, ...]:
+    """The three moves of a job; () without GPU work. Built once per session."""
+    token = cancel or CancelToken()
+    if job_totals(session) is None:
+        return ()
+    return session.clocked_memo("three_moves", lambda: _build(session, token))
+
+
+def _build(session: Session, cancel: CancelToken) -> tuple[Move, ...]:
+    out = []
+    for make in (_block, _gaps, _tail):
+        cancel.check()
+        out.append(make(session))
+    return tuple(out)
+
+
+def _devices(session: Session) -> list[tuple[Input, int, DeviceFigures]]:
+    out = []
+    for item in session.inputs:
+        for device in gpu_work(item.trace).devices:
+            figures = attribute(item.trace, device)
+            if figures is not None:
+                out.append((item, device, figures))
+    return out
+
+
+def _totals(session: Session) -> Totals | None:
+    every = [f for _, _, f in _devices(session)]
+    if not every:
+        return None
+
+    def add(name: str) -> int:
+        return sum(int(getattr(f, name)) for f in every)
+
+    names = ("span_ns", "compute_ns", "comm_exposed_ns", "memory_exposed_ns", "idle_ns", "comm_ns")
+    return Totals(len(every), *(add(n) for n in names))
+
+
+def _block(session: Session) -> Move:
+    rows, _ = kernel_rows(session)
+    total = sum(r.sum_ns for r in rows)
+    top = max(rows, key=lambda r: r.sum_ns)
+    running, many = 0, 0
+    for row in sorted(rows, key=lambda r: -r.sum_ns):
+        if running >= PARETO * total:
+            break
+        running, many = running + row.sum_ns, many + 1
+    totals = job_totals(session)
+    assert totals is not None
+    part, ns = max(totals.parts, key=lambda p: p[1])
+    kernels = "kernel makes" if many == 1 else "kernels make"
+    return Move(
+        "Largest block",
+        f"{part} is {format_share(ns, totals.span_ns)} of the time; the largest kernel, "
+        f"{shown(bare_name(top.name), 60)} ({_CLASS[top.paint]}), is {format_share(top.sum_ns, total)} of the kernel "
+        f"time; {many} of {len(rows)} {kernels} {PARETO:.0%} of it",
+        "The parts of the time are unions over the streams of each device, added over devices; kernel time adds the "
+        "durations of all runs. The jump leads to the kernel's longest run.",
+        _longest_run(session, top.name),
+    )
+
+
+def _longest_run(session: Session, name: str) -> Jump:
+    best, found = -1, None
+    for item in session.inputs:
+        rows = runs_with_text(item.trace, name)
+        if len(rows):
+            lengths = item.trace.slices.dur_ns[rows]
+            at = int(np.argmax(lengths))
+            if int(lengths[at]) > best:
+                best, found = int(lengths[at]), SliceRef(item.index, int(rows[at]))
+    return found
+
+
+def _gaps(session: Session) -> Move:
+    totals = job_totals(session)
+    assert totals is not None
+    causes: dict[str, int] = {}
+    longest: tuple[int, Jump, str] = 0, None, ""
+    for item, device, _ in _devices(session):
+        split = idle(item.trace, device)
+        if split is not None:
+            parts = {
+                **split.host_causes,
+                **split.dependency_causes,
+                "launch": split.launch_ns,
+                "unknown": split.unknown_ns,
+            }
+            for cause, ns in parts.items():
+                causes[cause] = causes.get(cause, 0) + ns
+        for gap in largest_gaps(item.trace, device, top=1):
+            if gap.length_ns > longest[0]:
+                to = item.clock.to_session
+                group = session.group_of(item.index)
+                span = TimeRange(to(gap.start_ns), to(gap.end_ns))
+                longest = gap.length_ns, Selection(range=span, group=group.id), group.label
+    text = f"idle {format_share(totals.idle_ns, totals.span_ns)} of the time"
+    top = max(causes.items(), key=lambda c: c[1], default=("", 0))
+    if top[1]:
+        text += f" (most of it {top[0]}: {format_share(top[1], totals.span_ns)})"
+    if totals.comm_ns:
+        text += (
+            f"; communication that no compute hides {format_share(totals.comm_exposed_ns, totals.span_ns)}, "
+            f"{format_share(totals.comm_ns - totals.comm_exposed_ns, totals.comm_ns)} of it is hidden"
+        )
+    if longest[1] is not None:
+        where = f" on {shown(longest[2], 40)}" if len(session.groups) > 1 else ""
+        text += f"; longest gap {format_duration(longest[0], 1)}{where}"
+    return Move(
+        "Gaps and what runs one after the other",
+        text,
+        "Idle: a device runs nothing; its cause is what the launching thread did, or what queued work waited for. "
+        "Exposed communication: nothing computes beside it. Both as shares of the devices' spans. The jump leads to "
+        "the longest gap.",
+        longest[1],
+    )  # fmt: skip
+
+
+def _tail(session: Session) -> Move:
+    told = verdict(session)
+    jump: Jump = None
+    found = lateness(session)
+    if told.group is not None and found is not None:
+        own = found.own[found.ranks.index(told.group)]
+        late = late_steps(found, told.group)
+        if late:
+            jump = step_selection(session, told.group, max(late, key=lambda k: float(own[k])))
+    text = told.text.rstrip(".")
+    if told.kind != "straggler" and len(session.groups) > 1:
+        text += _spread(session)
+    return Move(
+        "Long tail across ranks",
+        text,
+        "Late ranks: each step is replayed with one rank as fast as its peers; what the others gain is what it cost "
+        "them. The jump leads to the step in which it was most late.",
+        jump,
+    )
+
+
+def _spread(session: Session) -> str:
+    """How far the ranks' compute is apart, in words; "" where it cannot be compared."""
+    shares: dict[str, int] = {}
+    for item, _, figures in _devices(session):
+        label = session.group_of(item.index).label
+        shares.setdefault(label, 0)
+        shares[label] += figures.compute_ns
+    if len(shares) < 2 or not max(shares.values()):
+        return ""
+    most, least = max(shares, key=lambda k: shares[k]), min(shares, key=lambda k: shares[k])
+    apart = format_share(shares[most] - shares[least], shares[most])
+    return (
+        f". {plural(len(shares), 'rank')}: compute is at most {apart} apart ({shown(least, 30)} least, "
+        f"{shown(most, 30)} most)"
+    )
