@@ -1,4 +1,4 @@
-"""``python -m tests.bench ingest|frames|fuzz|kills [--json FILE] [--scale S]``: figures with their limits.
+"""``python -m tests.bench ingest|frames|fuzz|kills|history [--json FILE] [--scale S]``: figures with their limits.
 
 The exit code is 1 where one fails.
 Runtime dependencies only. Timings are ratios of what the machine gives at the moment: the load is printed beside them.
@@ -32,6 +32,10 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         from tests.bench.kills import figures as kills
 
         return kills(folder, options.scale, options.count or 100)
+    if options.set == "history":
+        from tests.bench.history import figures as history
+
+        return history(options.scale, write=options.write)
     if options.set == "frames":
         from tests.bench.frames import figures as frames
 
@@ -45,7 +49,7 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
 def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills"])
+    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills", "history"])
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
     parser.add_argument("--count", type=int, help="fuzz: inputs (200,000); kills: imports (100)")
@@ -53,6 +57,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0, help="fuzz: stop after this time, 0 = at the count")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="fuzz: processes")
     parser.add_argument("--save", type=Path, default=Path("fuzz-failures"), help="fuzz: where failing inputs go")
+    parser.add_argument("--write", action="store_true", help="history: put the table into the help page")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-") as folder:
         say(f"load {os.getloadavg()}, {os.cpu_count()} cores")

@@ -41,7 +41,7 @@ class Limits:
 
     one: float = 8.0
     two: float = 2.5
-    three: float = 4.7
+    three: float = 4.9
     each: float = 0.4
     least: float = 0.01
     tail: float = 2.5
