@@ -32,6 +32,7 @@ from viewer.exporters.report_communication import communication_part, rank_commu
 from viewer.exporters.report_findings import findings_part, saving_part
 from viewer.exporters.report_fingerprint import card_part, fingerprint_part
 from viewer.exporters.report_idle import idle_part
+from viewer.exporters.report_memory import memory_over_ranks, memory_part
 from viewer.exporters.report_pipeline import pipeline_part, with_pipeline
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
@@ -90,6 +91,7 @@ def report(
         "kernels": [_kernel(row) for row in kernels],
         "collectives": collectives_part(session) if window is None else None,
         "communication": communication_part(session, split),
+        "memory": memory_over_ranks(session),
         "fingerprint": fingerprint_part(session) if window is None else {"training": None, "inference": None},
         "saving": saving_part(session),
         "findings": [
@@ -271,7 +273,7 @@ def _rank(session: Session, item: Input, window: tuple[int, int] | None) -> Json
         "steps": [_step(trace, s) for s in shown],
         "outside_steps": {"kernels": table.outside_kernels, "sum_ns": table.outside_sum_ns} if table.steps else None,
         "communication": None,
-        "memory": None,
+        "memory": memory_part(session, item),
         "straggler": straggler_part(session, item),
     }
 

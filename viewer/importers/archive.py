@@ -27,7 +27,7 @@ ARCHIVE_SUFFIXES: Final = (
     ".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".rankpack",
 )  # fmt: skip
 TRACE_SUFFIXES: Final = (
-    ".json", ".json.gz", ".json.zst", ".json.bz2", ".json.xz", ".hatchet",
+    ".json", ".json.gz", ".json.zst", ".json.bz2", ".json.xz", ".hatchet", ".pickle", ".pickle.gz", ".pkl", ".pkl.gz",
 )  # fmt: skip
 _AGAIN: Final = "Copy the archive again, or unpack it and give the files."
 _BAD: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|[\ud800-\udfff]")

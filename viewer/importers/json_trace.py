@@ -169,7 +169,11 @@ def seal(job: ImportJob, raw: RawTrace, name: str, ledger: Ledger, findings: lis
             low, high = int(table.time_ns.min()), int(table.time_ns.max())
             first = low if first is None else min(first, low)
             last = high if last is None else max(last, high)
-    if first is None:
+    times = _memory_times(raw)
+    if len(times):
+        first = min(int(times.min()), int(times.max()) if first is None else first)
+        last = max(int(times.max()), int(times.min()) if last is None else last)
+    if first is None and not raw.memory:
         findings.append(
             Finding("no-events", "warning", 1, "the file is a valid trace without any event that has a time")
         )
@@ -195,6 +199,16 @@ def seal(job: ImportJob, raw: RawTrace, name: str, ledger: Ledger, findings: lis
             **meta,
         ),
     )
+
+
+def _memory_times(raw: RawTrace) -> NDArray[np.int64]:
+    """Times of allocator events and of levels by category that are times."""
+    memory = raw.memory
+    if "memory_devices" not in memory:
+        return np.zeros(0, np.int64)
+    timed = np.array(memory["memory_devices"]["timed"], np.bool_)
+    held = [memory[name] for name in ("allocator_events", "category_levels") if name in memory]
+    return np.concatenate([np.zeros(0, np.int64), *(t["time_ns"][timed[t["device"]]] for t in held)])
 
 
 def _extents(slices: RawSlices, gpu: NDArray[np.bool_]) -> tuple[int, int, int | None, int | None]:

@@ -15,8 +15,6 @@ _KNOWN: Final = (
     (b"\x04\x22\x4d\x18", "is compressed with lz4", "Unpack it with lz4 -d first."),
     (b"PAR1", "is a Parquet table", STEP),
     (b"ARROW1", "is an Arrow file", STEP),
-    (b"\x80\x04", "is a Python pickle, which is never executed here", STEP),
-    (b"\x80\x05", "is a Python pickle, which is never executed here", STEP),
     (b"\x7fELF", "is a program", STEP),
 )
 

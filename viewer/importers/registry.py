@@ -15,6 +15,7 @@ from viewer.importers.refuse import foreign_json, refusal
 from viewer.importers.rocprofv3 import Rocprofv3Importer
 from viewer.importers.source import Source, as_source, explain_os_error, text_head
 from viewer.importers.straggler import StragglerImporter
+from viewer.importers.torch_snapshot import TorchSnapshotImporter
 from viewer.importers.trace_viewer import TraceViewerImporter
 from viewer.importers.viztracer import VizTracerImporter
 
@@ -26,6 +27,7 @@ IMPORTERS.add(StragglerImporter.name, StragglerImporter())
 IMPORTERS.add(MegatronAppImporter.name, MegatronAppImporter())
 IMPORTERS.add(Rocprofv3Importer.name, Rocprofv3Importer())
 IMPORTERS.add(ProtonImporter.name, ProtonImporter())
+IMPORTERS.add(TorchSnapshotImporter.name, TorchSnapshotImporter())
 IMPORTERS.add(ChromeImporter.name, ChromeImporter())
 
 

@@ -122,6 +122,10 @@ class SourceOpener:
             imported = importer.read(job)
         finally:
             writer.close()
+        in_source = imported.meta.args_in_source
+        from viewer.importers.profiler_memory import add_profiler_memory
+
+        add_profiler_memory(imported, source.path if in_source else None, lambda: ArgsText.of_writer(writer))
         if damaged:
             self._cache.drop(stamp)
             imported.meta.findings.append(

@@ -66,6 +66,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
         "marks": _marks(raw),
         "counters": _counters(raw),
         "flows": _flows(raw, lanes, order),
+        **raw.memory,
     }
 
 

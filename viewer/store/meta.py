@@ -68,6 +68,8 @@ class TraceMeta(msgspec.Struct):
     """Wall time from the file's first byte to its tables."""
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     findings: list[Finding] = []
+    companion: bool = False
+    """It tells of a rank beside the rank's trace (memory): it contradicts no trace and is aligned with it."""
     origin: SourceStamp | None = None
     """The file that was imported, when ``source`` is a pack; its path is a name only."""
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.store.args import BLOCKS_FILE, INDEX_FILE
+from viewer.store.memory_checks import check_memory
 from viewer.store.schema import FORMAT_VERSION, TABLES
 from viewer.store.sums import FileSum
 from viewer.store.trace import Trace
@@ -117,6 +118,7 @@ def check_values(trace: Trace) -> None:
     for times in (trace.marks.time_ns, trace.flows.time_ns, trace.counters.time_ns):
         if (times[1:] < times[:-1]).any():
             raise ValueError("its tables contradict themselves")
+    check_memory(trace)
     meta = trace.meta
     for value in (meta.base_ns, meta.first_ns, meta.last_ns, meta.gpu_first_ns, meta.gpu_last_ns):
         if value is not None and not -_FAR < value < _FAR:

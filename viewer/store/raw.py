@@ -178,3 +178,5 @@ class RawTrace:
     """pid (tagged as in Tracks) -> name."""
     thread_names: dict[tuple[int, int], str] = field(default_factory=dict)
     thread_sort: dict[tuple[int, int], int] = field(default_factory=dict)
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Columns of the tables of memory (MEMORY_TABLES) by name, as viewer.store.memory makes them."""

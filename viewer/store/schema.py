@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 5
+FORMAT_VERSION: Final = 6
 """Raised with any change of a table, of meta.json or of what an importer makes of a file; older caches are rebuilt."""
 
 
@@ -130,4 +130,116 @@ COLLECTIVES = _table(
     ("first_rank", _i64, "Global rank start, ABSENT when not given"),
     ("rank_stride", _i64, "Global rank stride, ABSENT when not given"),
 )
-TABLES: Final = (SLICES, ROWS, LANES, STRINGS, MARKS, FLOWS, COUNTERS, COLLECTIVES)
+MEMORY_DEVICES = _table(
+    "memory_devices",
+    "One row per device whose memory a source tells of. Bytes; ABSENT where the source cannot tell.",
+    ("name", _text, 'as torch names it ("cuda:0", "cpu")'),
+    ("ordinal", _i64, "device ordinal, ABSENT for the host"),
+    ("event_begin", _i64, "first row of allocator_events"),
+    ("event_end", _i64, "one past the last row"),
+    ("block_begin", _i64, "first row of blocks"),
+    ("block_end", _i64, "one past the last row"),
+    ("timed", _u8, "1: times are times; 0: the source has none, they count events"),
+    ("split_free", _u8, "1: request and completion of a free are told apart"),
+    ("allocated_before", _i64, "allocated before the first event, a block until its free is completed"),
+    ("live_before", _i64, "the same, a block until its free is requested"),
+    ("reserved_before", _i64, "reserved before the first event"),
+    ("final_allocated", _i64, "in blocks that are held at the end"),
+    ("final_pending", _i64, "in blocks whose free was requested but is not complete at the end"),
+    ("final_reserved", _i64, "reserved at the end"),
+    ("final_inactive", _i64, "in inactive blocks at the end"),
+    ("unseen_frees", _i64, "blocks that were freed but never seen made"),
+    ("never_seen", _i64, "blocks held at the end that are in no event"),
+    ("ghosts", _i64, "blocks that no event frees and that are not there at the end"),
+    ("contradictions", _i64, "events that contradict others"),
+)
+ALLOCATOR_EVENTS = _table(
+    "allocator_events",
+    "What the allocator did, by (device, order of the recorder); times of a device never fall.",
+    ("time_ns", _i64, "time on the file's own clock, ns; the number of the event where memory_devices.timed is 0"),
+    ("device", _i32, "row of memory_devices"),
+    ("action", _u8, "viewer.base.allocator.Action"),
+    ("address", _i64, "address (its bits); bytes free on the device for OOM; ABSENT when not given"),
+    ("size", _i64, "bytes as written (mostly what was requested); ABSENT when not given"),
+    ("stream", _i64, "stream as written, ABSENT when not given"),
+    ("stack", _i32, "row of stacks, -1 without one"),
+    ("pool", _i32, "private pool as text, index into strings, -1 when not given"),
+    ("note", _i32, "compile context or user's text, index into strings, -1 without one"),
+    ("category", _u8, "Category that the source gives, NOT_GIVEN else"),
+    ("block", _i32, "row of blocks, -1 for none"),
+    ("allocated", _i64, "allocated after it, a block until its free is completed; ABSENT when the source cannot tell"),
+    ("live", _i64, "the same until the free is requested"),
+    ("reserved", _i64, "reserved after it"),
+)
+BLOCKS = _table(
+    "blocks",
+    "Pieces of memory from their making to their free, by (device, made, order): intervals for drawing.",
+    ("device", _i32, "row of memory_devices"),
+    ("address", _i64, "as in allocator_events"),
+    ("size", _i64, "bytes: what it occupies where the end tells it, else what its events say"),
+    ("requested", _i64, "bytes asked for, ABSENT when not told"),
+    ("start_ns", _i64, "made; BEFORE when that was before the recording"),
+    ("asked_ns", _i64, "free requested; BEFORE, or NEVER when not until the end"),
+    ("end_ns", _i64, "free completed; NEVER when not until the end"),
+    ("made_event", _i64, "row of allocator_events, -1 when it has none"),
+    ("asked_event", _i64, "as above"),
+    ("gone_event", _i64, "as above"),
+    ("stream", _i64, "stream as written, ABSENT when not given"),
+    ("stack", _i32, "where it was made, row of stacks; -1 when not told"),
+    ("pool", _i32, "as in allocator_events"),
+    ("segment", _i32, "row of segments that holds it at the end, -1 when not told"),
+    ("end", _u8, "viewer.base.allocator.BlockEnd"),
+    ("category", _u8, "Category that the source gives, NOT_GIVEN else"),
+)
+SEGMENTS = _table(
+    "segments",
+    "Memory that the allocator got from the device, by (device, address, start).",
+    ("device", _i32, "row of memory_devices"),
+    ("address", _i64, "as in allocator_events"),
+    ("size", _i64, "bytes"),
+    ("start_ns", _i64, "got; BEFORE when before the recording or not told"),
+    ("end_ns", _i64, "given back; NEVER when it is there at the end"),
+    ("stream", _i64, "stream as written, ABSENT when not given"),
+    ("allocated", _i64, "bytes allocated at the end as stated, ABSENT when not"),
+    ("active", _i64, "bytes active at the end as stated, ABSENT when not"),
+    ("requested", _i64, "bytes requested at the end as stated, ABSENT when not"),
+    ("kind", _i32, 'segment type ("small", "large"), index into strings, -1 when not given'),
+    ("pool", _i32, "as in allocator_events"),
+    ("stack", _i32, "row of stacks, -1 without one"),
+    ("expandable", _u8, "1: an expandable segment"),
+    ("at_end", _u8, "1: it is there at the end"),
+)
+HOLES = _table(
+    "holes",
+    "Inactive blocks at the end, by (segment, address).",
+    ("device", _i32, "row of memory_devices"),
+    ("segment", _i32, "row of segments"),
+    ("address", _i64, "as in allocator_events"),
+    ("size", _i64, "bytes"),
+)
+CATEGORY_LEVELS = _table(
+    "category_levels",
+    "Bytes by category where a source gives sums and no blocks, by (device, time).",
+    ("time_ns", _i64, "time on the file's own clock, ns"),
+    ("device", _i32, "row of memory_devices"),
+    ("category", _u8, "viewer.base.allocator.Category"),
+    ("value", _i64, "bytes from then on"),
+)
+STACKS = _table(
+    "stacks",
+    "Call stacks of allocator events.",
+    ("begin", _i64, "first row of stack_frames, the innermost frame"),
+    ("end", _i64, "one past the last row"),
+)
+STACK_FRAMES = _table("stack_frames", "Frames of stacks.", ("frame", _i32, "row of frames"))
+FRAMES = _table(
+    "frames",
+    "Distinct frames.",
+    ("name", _i32, "function, index into strings, -1 when not given"),
+    ("file", _i32, "file, index into strings, -1 when not given"),
+    ("line", _i64, "line, 0 when not known"),
+)
+MEMORY_TABLES: Final = (
+    MEMORY_DEVICES, ALLOCATOR_EVENTS, BLOCKS, SEGMENTS, HOLES, CATEGORY_LEVELS, STACKS, STACK_FRAMES, FRAMES,
+)  # fmt: skip
+TABLES: Final = (SLICES, ROWS, LANES, STRINGS, MARKS, FLOWS, COUNTERS, COLLECTIVES, *MEMORY_TABLES)

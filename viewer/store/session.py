@@ -167,6 +167,12 @@ def clocks_as_written(inputs: Sequence[Opened | Input], align: str) -> list[Cloc
 def _clocks(opened: Sequence[Opened | Input], align: str, findings: list[Finding]) -> list[Clock]:
     clocks = []
     reference: int | None = None
+    # What tells of a rank beside its trace comes to the traces, not they to it.
+    for item in opened:
+        meta = item.trace.meta
+        if not meta.companion and meta.first_ns is not None:
+            reference = Clock(0 if align == "none" else (meta.base_ns or 0)).to_session(meta.first_ns)
+            break
     for item in opened:
         meta = item.trace.meta
         base = 0 if align == "none" else (meta.base_ns or 0)
@@ -194,7 +200,7 @@ def _clocks(opened: Sequence[Opened | Input], align: str, findings: list[Finding
 def _segments_and_conflicts(inputs: list[Input], findings: list[Finding]) -> list[Input]:
     by_rank: dict[int, list[Input]] = {}
     for item in inputs:
-        if item.rank is not None:
+        if item.rank is not None and not item.trace.meta.companion:
             by_rank.setdefault(item.rank, []).append(item)
     out = list(inputs)
     for rank, members in by_rank.items():
@@ -232,7 +238,7 @@ def _groups(inputs: list[Input]) -> tuple[RankGroup, ...]:
         buckets.setdefault(key, []).append(item)  # type: ignore[arg-type]
     groups = []
     for number, key in enumerate(sorted(buckets)):
-        members = sorted(buckets[key], key=lambda m: m.segment)
+        members = sorted(buckets[key], key=lambda m: (m.trace.meta.companion, m.segment))
         head = members[0]
         label = head.label if not head.conflict else f"{head.label} ({head.path.name})"
         groups.append(

@@ -20,6 +20,7 @@ CLAIMS = {
     "megatronapp": ("megascale/megatronapp/*.json",),
     "proton": ("proton/*.json",),
     "rocprofv3": ("rocm/*.json.gz",),
+    "torch-snapshot": ("memory/*.pickle",),
 }
 REFUSED = {
     "cpu-profile/*.speedscope.json": "speedscope profile",

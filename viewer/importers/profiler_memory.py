@@ -1,0 +1,190 @@
+"""The ``[memory]`` instants of profiler traces (profile_memory=True) as tables of memory.
+
+Their totals are the allocator's own counters and are taken as written; their bytes are changes, and blocks that were
+made before the recording are freed in it.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.allocator import Action
+from viewer.base.findings import Finding
+from viewer.base.ids import ABSENT
+from viewer.importers.base import Imported
+from viewer.store.args import ArgsText
+from viewer.store.loose_json import loads
+from viewer.store.memory import DeviceMemory, Events, MemoryBuilder
+from viewer.store.raw import RawMarks
+
+MEMORY: Final = "[memory]"
+OUT_OF_MEMORY: Final = "[OutOfMemory]"
+DEVICE_TYPES: Final = {
+    0: "cpu", 1: "cuda", 6: "hip", 9: "xla", 12: "xpu", 13: "mps", 15: "hpu", 18: "ipu", 19: "mtia",
+    20: "privateuseone",
+}  # fmt: skip
+"""c10/core/DeviceType.h."""
+_BATCH: Final = 8192
+_MOST_DEVICES: Final = 4096
+
+
+class _Args(msgspec.Struct):
+    device_type: Any = msgspec.field(name="Device Type", default=None)
+    device: Any = msgspec.field(name="Device Id", default=None)
+    address: Any = msgspec.field(name="Addr", default=None)
+    size: Any = msgspec.field(name="Bytes", default=None)
+    allocated: Any = msgspec.field(name="Total Allocated", default=None)
+    reserved: Any = msgspec.field(name="Total Reserved", default=None)
+
+
+_COLUMNS: Final = ("device_type", "device", "address", "size", "allocated", "reserved")
+_LIST: Final = msgspec.json.Decoder(list[_Args])
+
+
+def add_profiler_memory(imported: Imported, source: Path | None, args: Callable[[], ArgsText]) -> None:
+    """Make tables of memory of the ``[memory]`` instants of a trace, if it has some.
+
+    Args:
+        imported: what an importer made of a file; gets the tables, and findings.
+        source: the file, where the args lie in it as they are.
+        args: their text else.
+    """
+    raw = imported.raw
+    if raw.marks is None or raw.memory:
+        return
+    names = [raw.strings.index(name) for name in (MEMORY, OUT_OF_MEMORY) if name in raw.strings]
+    rows = np.flatnonzero(np.isin(raw.marks.name, names))
+    rows = rows[raw.marks.args_len[rows] > 0]
+    if not len(rows):
+        return
+    oom = raw.strings.index(OUT_OF_MEMORY) if OUT_OF_MEMORY in raw.strings else -2
+    values = _values(_texts(raw.marks, rows, source, args), len(rows))
+    size = values["size"]
+    good = size != ABSENT
+    lost = int((~good).sum())
+    if lost:
+        message = "[memory] events without readable bytes: in no figure of memory"
+        imported.meta.findings.append(Finding("memory-unreadable", "warning", lost, message))
+    rows, values = rows[good], {k: v[good] for k, v in values.items()}
+    order = np.argsort(raw.marks.time_ns[rows], kind="stable")
+    rows, values = rows[order], {k: v[order] for k, v in values.items()}
+    builder = MemoryBuilder()
+    keys = np.stack([values["device_type"], values["device"]], axis=1)
+    for kind, number in sorted(set(map(tuple, np.unique(keys, axis=0).tolist())), key=_place)[:_MOST_DEVICES]:
+        own = np.flatnonzero((keys[:, 0] == kind) & (keys[:, 1] == number))
+        builder.add(_device(kind, number, raw.marks, rows[own], {k: v[own] for k, v in values.items()}, oom))
+    raw.memory = builder.tables()
+
+
+def _place(key: tuple[int, int]) -> tuple[bool, int, int]:
+    return key[0] == 0, *key
+
+
+def _device(
+    kind: int, number: int, marks: RawMarks, rows: NDArray[np.int64], values: dict[str, NDArray[np.int64]], oom: int
+) -> DeviceMemory:
+    on_host = kind == 0
+    known = DEVICE_TYPES.get(kind, "device" if kind == ABSENT else f"device type {kind}")
+    ordinal = None if on_host or number < 0 else number
+    name = known if ordinal is None else f"{known}:{ordinal}"
+    delta = values["size"]
+    action = np.where(delta < 0, Action.FREE, Action.ALLOC).astype(np.uint8)
+    action[marks.name[rows] == oom] = Action.OOM
+    n = len(rows)
+    none = np.full(n, -1, np.int32)
+    reserved = values["reserved"]
+    if on_host and not (reserved > 0).any():
+        reserved = np.full(n, ABSENT, np.int64)  # the host's allocator reserves nothing: 0 is no figure
+    totals = (values["allocated"] != ABSENT).all()
+    events = Events(
+        marks.time_ns[rows],
+        action,
+        values["address"],
+        np.abs(delta),
+        np.full(n, ABSENT, np.int64),
+        none,
+        none,
+        none,
+        allocated=values["allocated"] if totals else np.full(n, ABSENT, np.int64),
+        reserved=reserved,
+        split_free=False,
+    )
+    return DeviceMemory(name, ordinal, events)
+
+
+def _texts(
+    marks: RawMarks, rows: NDArray[np.int64], source: Path | None, args: Callable[[], ArgsText]
+) -> Iterator[bytes]:
+    places = zip(marks.args_off[rows].tolist(), marks.args_len[rows].tolist(), strict=True)
+    if source is None:
+        text = args()
+        yield from (text.read(offset, length) for offset, length in places)
+        return
+    with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        for offset, length in places:
+            yield whole[offset : offset + length]
+
+
+def _values(texts: Iterator[bytes], count: int) -> dict[str, NDArray[np.int64]]:
+    out = {name: np.full(count, ABSENT, np.int64) for name in _COLUMNS}
+    batch: list[bytes] = []
+    done = 0
+
+    def flush() -> None:
+        nonlocal done
+        decoded = _decoded(batch)
+        for name in _COLUMNS:
+            out[name][done : done + len(batch)] = [_whole(getattr(one, name)) for one in decoded]
+        done += len(batch)
+        batch.clear()
+
+    for text in texts:
+        batch.append(text)
+        if len(batch) == _BATCH:
+            flush()
+    if batch:
+        flush()
+    return out
+
+
+def _decoded(texts: list[bytes]) -> list[_Args]:
+    try:
+        together = _LIST.decode(b"[" + b",".join(texts) + b"]")
+        if len(together) == len(texts):
+            return together
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    return [_alone(text) for text in texts]
+
+
+def _alone(text: bytes) -> _Args:
+    try:
+        found = msgspec.convert(loads(text), _Args)
+    except (ValueError, msgspec.MsgspecError):
+        return _Args()
+    return found
+
+
+def _whole(value: Any) -> int:
+    """An integer of 64 bits (an address in the upper half as its bits), ABSENT else."""
+    if isinstance(value, str):
+        try:
+            value = int(value, 0)
+        except ValueError:
+            return ABSENT
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return ABSENT
+    if isinstance(value, float):
+        if not value.is_integer():
+            return ABSENT
+        value = int(value)
+    if 1 << 63 <= value < 1 << 64:
+        value -= 1 << 64
+    return value if -(1 << 63) <= value < 1 << 63 else ABSENT
