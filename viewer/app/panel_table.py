@@ -66,6 +66,15 @@ PANELS: Final = (
         tip="Where the time of the GPU or of the CPU went, by stack of modules, operators and Python",
         height=340,
     ),
+    PanelSpec(
+        "parallel",
+        "Parallel",
+        "below",
+        make="viewer.panels.parallel:ParallelPanel",
+        text="&Parallel View",
+        tip="Pipeline stages, micro-batches and the bubble against theory",
+        height=320,
+    ),
 )
 """In the order of their tabs. Named in the table alone, a panel follows the JobContext it is given."""
 

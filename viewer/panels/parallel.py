@@ -1,0 +1,244 @@
+"""The Parallel panel: pipeline stages by replicas along one step, with the bubble held against theory."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.base.frames import Swatch
+from viewer.base.pipeline_frame import CELL_NAMES, CELL_PAINTS
+from viewer.base.selection import GroupRef, Selection
+from viewer.base.theme import Theme
+from viewer.base.work import CancelToken
+from viewer.panels.breakdown import error_sentence
+from viewer.panels.context import JobContext
+from viewer.store.session import Session
+from viewer.views.parallel import ParallelView, parallel, step_of
+from widgets.legend import Legend
+from widgets.pipeline_chart import PipelineChart
+from widgets.theming import color, palette_of, set_tip
+from widgets.wrap_label import WrapLabel
+
+HINT = "Open the traces of a pipeline-parallel job: this panel shows its stages, micro-batches and bubble."
+COMPUTING = "Looking for stages and passes…"
+HANDS = "Ctrl+wheel zooms · drag moves · double click shows all"
+
+
+class ParallelPanel(QWidget):
+    """Follows session and selected step of a :class:`JobContext` while it is shown; the newest request wins."""
+
+    def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._session: Session | None = None
+        self._step: int | None = None
+        self._folded: bool | None = None
+        self.view: ParallelView | None = None
+        self.setAccessibleName("Parallel view")
+        self._build()
+        self.steps.activated.connect(self._choose_step)
+        self.before.clicked.connect(lambda: self._move(-1))
+        self.after.clicked.connect(lambda: self._move(1))
+        self.fold.clicked.connect(self._choose_fold)
+        self.chart.cell_chosen.connect(self._cell)
+        self.chart.row_chosen.connect(self._row)
+        context.session_changed.connect(self._new_session)
+        context.selection_changed.connect(self._selected)
+        context.theme_changed.connect(self._set_theme)
+        self._set_theme(context.theme)
+        self._show_message(HINT)
+
+    def _build(self) -> None:
+        self.sentence = WrapLabel(self)
+        self.note = WrapLabel(self, max_lines=1)
+        self.steps = QComboBox(self)
+        self.steps.setAccessibleName("Step")
+        set_tip(self.steps, "The step that is shown; it follows the step that is selected in the lanes")
+        self.before, self.after = QToolButton(self), QToolButton(self)
+        for button, arrow, tip in (
+            (self.before, Qt.ArrowType.LeftArrow, "The step before"),
+            (self.after, Qt.ArrowType.RightArrow, "The step after"),
+        ):
+            button.setArrowType(arrow)
+            button.setAutoRaise(True)
+            button.setAccessibleName(tip)
+            set_tip(button, tip)
+        self.fold = QCheckBox("One row per stage", self)
+        set_tip(self.fold, "Show one replica, the one with the median bubble, with the figures of all of them")
+        self.chart = PipelineChart(self._context.theme, self)
+        self.legend = Legend(self._context.theme, self)
+        self.legend.set_hint(HANDS)
+        self.step_label = QLabel("Step", self)
+        tools = QHBoxLayout()
+        tools.setSpacing(4)
+        for part in (self.step_label, self.before, self.steps, self.after):
+            tools.addWidget(part)
+        tools.addSpacing(8)
+        tools.addWidget(self.fold)
+        tools.addSpacing(8)
+        tools.addWidget(self.note, 1)
+        self.scrolled = QScrollArea(self)
+        self.scrolled.setWidgetResizable(True)
+        self.scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        self.scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.chart)
+        column.addStretch(1)
+        self.scrolled.setWidget(inner)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 4, 8, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self.sentence)
+        layout.addLayout(tools)
+        layout.addWidget(self.scrolled, 1)
+        layout.addWidget(self.legend)
+        layout.addStretch(0)
+
+    def _set_theme(self, theme: Theme) -> None:
+        palette = palette_of(theme)
+        self.setPalette(palette)
+        self.setAutoFillBackground(True)
+        self.chart.set_theme(theme)
+        self.legend.set_theme(theme)
+        self.note.set_color(color(theme, "muted"))
+        self._explain()
+        self._color_sentence()
+
+    def _explain(self) -> None:
+        """The legend: only what the chart shows."""
+        theme = self._context.theme
+        frame = self.view.frame if self.view is not None else None
+        kinds = sorted({int(k) for k in frame.kind}) if frame is not None else range(len(CELL_NAMES))
+        swatches = [Swatch(CELL_NAMES[k], theme.paints[CELL_PAINTS[k]]) for k in kinds]
+        self.legend.set_swatches([*swatches, Swatch("bubble: no compute", theme["gap"], 0)], {0: 1})
+
+    def _color_sentence(self) -> None:
+        token = {"warning": "warning", "muted": "muted"}.get(self.view.tone if self.view else "", "text")
+        self.sentence.set_color(color(self._context.theme, token))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What changed while the panel was hidden is computed now."""
+        super().showEvent(event)
+        self._follow(self._context.selection)
+        self._refresh()
+
+    def _show_message(self, text: str) -> None:
+        self.view = None
+        self.sentence.set_text(text)
+        self._color_sentence()
+        self._show_parts(False)
+
+    def _show_parts(self, shown: bool) -> None:
+        for part in (self.steps, self.before, self.after, self.step_label, self.note, self.scrolled, self.legend):
+            part.setVisible(shown)
+        self.fold.setVisible(shown and self.view is not None and self.view.can_fold)
+
+    def _new_session(self, _: object = None) -> None:
+        self._refresh()
+
+    def _refresh(self) -> None:
+        session = self._context.session
+        if not self.isVisible():
+            return
+        if not session.inputs:
+            self._context.work.cancel("parallel")
+            self._session = None
+            self._show_message(HINT)
+            return
+        if session is not self._session:
+            self._show_message(COMPUTING)
+            self._session = session
+            self._step = None
+            self._follow(self._context.selection)
+            self._ask()
+
+    def _ask(self) -> None:
+        session, step, folded = self._context.session, self._step, self._folded
+
+        def compute(cancel: CancelToken) -> ParallelView:
+            cancel.check()
+            return parallel(session, step, folded)
+
+        self._context.work.submit("parallel", compute, self._show, self._failed)
+
+    def _show(self, view: ParallelView) -> None:
+        kept = self.view is not None and self.view.step == view.step and self.view.folded == view.folded
+        self.view = view
+        self.sentence.set_text(view.sentence)
+        self._color_sentence()
+        self.note.set_text(view.note)
+        self._show_parts(view.frame is not None)
+        if view.frame is None:
+            return
+        if [self.steps.itemData(i) for i in range(self.steps.count())] != list(view.steps):
+            self.steps.clear()
+            for number in view.steps:
+                self.steps.addItem(f"{number:,}", number)
+        at = self.steps.findData(view.step)
+        self.steps.setCurrentIndex(at)
+        self.before.setEnabled(at > 0)
+        self.after.setEnabled(at < self.steps.count() - 1)
+        self.fold.setChecked(view.folded)
+        if not kept:
+            self.chart.set_frame(view.frame)
+        self._explain()
+
+    def _failed(self, error: Exception) -> None:
+        self._session = None
+        self._show_message(error_sentence("The parallel view", error))
+
+    def _choose_step(self, index: int) -> None:
+        number = self.steps.itemData(index)
+        if number is not None and (self.view is None or number != self.view.step):
+            self._step = int(number)
+            self._ask()
+
+    def _move(self, by: int) -> None:
+        at = self.steps.currentIndex() + by
+        if 0 <= at < self.steps.count():
+            self._choose_step(at)
+
+    def _choose_fold(self, checked: bool) -> None:
+        self._folded = checked
+        self._ask()
+
+    def _selected(self, selection: Selection) -> None:
+        if self.isVisible() and self.view is not None and self._follow(selection):
+            self._ask()
+
+    def _follow(self, selection: Selection) -> bool:
+        """Take the step of a selected range; whether it is another one."""
+        if self.view is None or selection.range is None:
+            return False
+        number = step_of(self._context.session, selection.range)
+        if number is None or number == self.view.step:
+            return False
+        self._step = number
+        return True
+
+    def _cell(self, cell: int) -> None:
+        if self.view is not None and self.view.frame is not None:
+            self._context.jump(self.view.frame.refs[cell])
+
+    def _row(self, row: int) -> None:
+        if self.view is None or self.view.frame is None:
+            return
+        target = self.view.frame.rows[row].target
+        if target is None:
+            return
+        self._context.jump(GroupRef(target.group))
+        if self.view.span is not None:
+            self._context.jump(self.view.span)
