@@ -61,6 +61,8 @@ def sentence(found: Pipeline, step: StepFigures) -> str:
         slowest = {x.slowest for x in uneven}
         if len(uneven) * 2 > len(step.lines) and len(slowest) == 1:
             text += f" Stage {slowest.pop()} computes longest."
+    if found.unsure_ns is None and any(x.problem for x in step.lines):
+        text += " The clocks of its ranks are not aligned: rows may lie beside each other's time."
     late = [r for r in worker_rows(found) if r.late]
     if late:
         first = found.layout.workers[late[0].worker]
@@ -91,7 +93,7 @@ def stage_told(name: str, stage: StageFigures, line: LineFigures) -> str:
     out = [
         name,
         f"bubble {format_duration(stage.bubble_ns)} of {format_duration(line.phase_ns)} = {percent(stage.share)}"
-        + (" (a lower bound: stages are missing)" if line.floor else ""),
+        + (" (a lower bound: the first stage is not open)" if line.floor else ""),
         f"compute {format_duration(stage.compute_ns)} in {stage.micro_batches:,} micro-batches"
         f" · forward {format_duration(stage.forward_ns)} · backward {format_duration(stage.backward_ns)}"
         + (f" · weights {format_duration(stage.weight_ns)}" if stage.weight_ns is not None else ""),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,17 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.waits import doubt
 from viewer.analyses.pipeline.layout import layout
 from viewer.analyses.pipeline.model import Layout, NoPipelineError, Passes, PassKind
+from viewer.analyses.pipeline.replay import Order
 from viewer.analyses.pipeline.schedule import Schedule, infer, micro_batches, theory_ns, theory_share
-from viewer.analyses.pipeline.taken_apart import PARTS, Parts, Replayed, replay_line
+from viewer.analyses.pipeline.taken_apart import PARTS, Parts, Replayed, in_order, replay_line
 from viewer.base.ids import ABSENT
 from viewer.store.session import Session
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
+
+
+MISSING: Final = "stages of this pipeline are not open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,14 @@ class StageFigures:
 class LineFigures:
     """One pipeline in one step.
 
-    The phase is [start_ns, end_ns) of session time. ``floor`` marks a lower bound: stages are missing, or the clocks
-    share no time. ``theory_share`` is by counting (equal F, B per stage; None for schedules that need F, B and W),
-    ``theory_ns`` by the measured F, B and W (None where the order is unknown and cannot be replayed). ``slowest`` is
-    the stage that computes longest per micro-batch, ``uneven_ns`` how much shorter the phase would be were all stages
-    equal (None where it cannot be replayed); ``slowdown`` per stage: the phase with only this stage as it is / the
-    phase of equal stages.
+    The phase is [start_ns, end_ns) of session time. Micro-batches begin and end at the first stage, so that where the
+    clocks share no time its own clock tells the phase's length. ``floor`` marks a lower bound: that stage is missing.
+
+    ``theory_share`` is by counting (equal F, B per stage; None for schedules that need F, B and W), ``theory_ns`` by
+    the measured F, B and W (None where the order is unknown and cannot be replayed). ``slowest`` is the stage that
+    computes longest per micro-batch, ``uneven_ns`` how much shorter the phase would be were all stages equal (None
+    where it cannot be replayed, ``problem`` says why); ``slowdown`` per stage: the phase with only this stage as it is
+    / the phase of equal stages.
     """
 
     line: int
@@ -204,16 +211,25 @@ def _build(session: Session) -> Pipeline:
         schedule = Schedule(named, "job card", 1.0)
     one_clock = len({w.group for w in found.workers if w.group is not None}) == 1
     used = {i for w in found.workers if w.group is not None for i in session.groups[w.group].inputs}
-    known = one_clock or all(session.inputs[i].clock.known for i in used)
+    unsure = 0 if one_clock else _unsure(session, found)
+    clocks = _Clocks(unsure is not None, one_clock or all(session.inputs[i].clock.known for i in used))
     steps = []
     for number in found.steps:
         lines = []
         for line in found.lines:
             have = [(w, found.passes[w, number]) for w in line.workers if (w, number) in found.passes]
             if have:
-                lines.append(_line(found, line.index, have, schedule, known))
+                lines.append(_line(found, line.index, have, schedule, clocks))
         steps.append(StepFigures(number, tuple(lines)))
-    return Pipeline(found, schedule, tuple(steps), 0 if one_clock else _unsure(session, found))
+    return Pipeline(found, schedule, tuple(steps), unsure)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """What is known of the clocks of a pipeline: aligned by collectives (or one clock), or at least of one time."""
+
+    aligned: bool
+    one_time: bool
 
 
 def _unsure(session: Session, found: Layout) -> int | None:
@@ -222,11 +238,20 @@ def _unsure(session: Session, found: Layout) -> int | None:
 
 
 def _line(
-    found: Layout, index: int, have: Sequence[tuple[int, Passes]], schedule: Schedule, known: bool
+    found: Layout, index: int, have: Sequence[tuple[int, Passes]], schedule: Schedule, clocks: _Clocks
 ) -> LineFigures:
-    start = min(int(p.start.min()) for _, p in have)
-    end = max(int(p.end.max()) for _, p in have)
-    whole = len(have) == found.stages and known
+    whole = len(have) == found.stages
+    order, problem = _order([p for _, p in have], found.chunks, schedule) if whole else (None, MISSING)
+    together = clocks.aligned
+    if not together and clocks.one_time and order is not None:
+        together = in_order(order, [p for _, p in have])  # clocks that nothing aligned may yet agree
+    # Micro-batches begin and end at the first stage: its own clock is enough for the length of the phase.
+    first = next((p for w, p in have if found.workers[w].stage == 0), None)
+    inside = [p for _, p in have] if together else [have[0][1] if first is None else first]
+    start, end = min(int(p.start.min()) for p in inside), max(int(p.end.max()) for p in inside)
+    floor = first is None
+    if whole and not together and not problem:
+        problem = "the clocks of its ranks are not aligned"
     count = max(micro_batches(p, found.chunks) for _, p in have)
     compute = np.array([p.compute_ns for _, p in have], np.float64)
     per_micro = {kind: _mean_per_micro(have, kind, found.chunks) for kind in PassKind}
@@ -239,19 +264,13 @@ def _line(
         per_micro[PassKind.WEIGHT],
     )
     replayed: Replayed | None = None
-    problem = "" if whole else "stages of this pipeline are not open, or their clocks share no time"
-    if whole and schedule.key == "dualpipe":
-        problem = "micro-batches enter at both ends: the order is not replayed"
-    elif whole:
-        try:
-            replayed = replay_line([p for _, p in have], found.chunks)
-        except ValueError as error:
-            problem = str(error)
+    if order is not None and together:
+        replayed = replay_line(order, [p for _, p in have])
     if least is None and replayed is not None:
         least = max(0.0, replayed.equal - float(compute.mean()))
     stages = []
     for i, (worker, p) in enumerate(have):
-        own = (start, end) if known else (int(p.start.min()), int(p.end.max()))
+        own = (start, end) if together or first is not None else (int(p.start.min()), int(p.end.max()))
         bubble = own[1] - own[0] - p.compute_ns
         parts = None
         if replayed is not None and least is not None:
@@ -270,21 +289,30 @@ def _line(
                 parts,
             )
         )
-    slowest = max(range(len(stages)), key=lambda i: stages[i].per_micro_ns) if len(stages) == found.stages else None
     return LineFigures(
         index,
         start,
         end,
-        not whole,
+        floor,
         count,
         theory_share(schedule.key, found.stages, count, found.chunks),
         None if least is None else round(least),
         tuple(stages),
-        slowest,
+        max(range(len(stages)), key=lambda i: stages[i].per_micro_ns) if whole else None,
         None if replayed is None else round(replayed.means - replayed.equal),
         () if replayed is None else replayed.slowdown,
         problem,
     )
+
+
+def _order(stages: Sequence[Passes], chunks: int, schedule: Schedule) -> tuple[Order | None, str]:
+    """The passes as they can be replayed, or why they cannot."""
+    if schedule.key == "dualpipe":
+        return None, "micro-batches enter at both ends: the order is not replayed"
+    try:
+        return Order(stages, chunks), ""
+    except ValueError as error:
+        return None, str(error)
 
 
 def _mean_per_micro(have: Sequence[tuple[int, Passes]], kind: PassKind, chunks: int) -> float:

@@ -73,9 +73,8 @@ class Replayed:
         return Parts(theory, order, imbalance, variation, inside, p2p, rest)
 
 
-def replay_line(stages: Sequence[Passes], chunks: int) -> Replayed:
-    """The replays of one line, passes by stage. Raises ValueError where they do not fit together."""
-    order = Order(stages, chunks)
+def replay_line(order: Order, stages: Sequence[Passes]) -> Replayed:
+    """The replays of one line, passes by stage."""
     busy = np.concatenate([p.busy for p in stages]).astype(np.float64)
     length = np.concatenate([p.length for p in stages]).astype(np.float64)
     chunk = np.concatenate([p.chunk for p in stages])
@@ -94,6 +93,14 @@ def replay_line(stages: Sequence[Passes], chunks: int) -> Replayed:
         order.run(length, delays(order, stages)),
         slowdown,
     )
+
+
+def in_order(order: Order, stages: Sequence[Passes]) -> bool:
+    """Whether every pass begins after the one whose result it needs has ended, by the clocks in force."""
+    start = np.concatenate([p.start for p in stages])
+    end = np.concatenate([p.end for p in stages])
+    across = order.across()
+    return bool((start[across] >= end[order.feeds[across]]).all())
 
 
 def delays(order: Order, stages: Sequence[Passes]) -> F64:

@@ -161,6 +161,19 @@ def test_clocks_move_no_figure() -> None:
             assert abs(stage.bubble_ns - (end - start - 5 * (F + B))) <= out.unsure_ns
 
 
+def test_the_first_stage_tells_the_phase_without_clocks() -> None:
+    job = PipelineJob(one_f_one_b(3, 5), [F] * 3, [B] * 3, offsets={1: 4_000_000, 2: -700_000})
+    out = found(job.session())
+    assert out.unsure_ns is None
+    for step in out.steps:
+        start, end = job.phase(0, step.number)
+        assert [s.bubble_ns for s in step.stages()] == [end - start - 5 * (F + B)] * 3
+        assert step.lines[0].problem == "the clocks of its ranks are not aligned"
+        assert (step.parts(), step.floor) == (None, False)
+    # Clocks that nobody aligned may be right: then everything follows the order of passes.
+    assert found(PipelineJob(one_f_one_b(3, 5), [F] * 3, [B] * 3).session()).steps[0].parts() is not None
+
+
 def test_why_there_is_none() -> None:
     alone = make_session(make_trace(kernel("gemm", 0, 10), rank=0))
     assert pipeline(alone) == "no group of ranks, send or receive shows a pipeline, and the job card names none"
