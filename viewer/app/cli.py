@@ -29,6 +29,7 @@ commands:
   rankscope [PATH...]            open the window
   rankscope analyze PATH...      figures as a summary or a JSON report
   rankscope render PATH... -o F  an annotated picture (png, svg, pdf), no window needed
+  rankscope compare BASE TEST    what changed from one run to another
   rankscope pack PATH... -o F    the job in one file that opens without its sources
   rankscope check ...            judge a run against those before it, for CI (exit status 0, 1 or 2)
   rankscope watch PATH...        slow drift over hours or weeks, in logs or recorded runs
@@ -191,6 +192,24 @@ def _render(words: list[str]) -> int:
     return render_command(_paths(options.paths), job_options(options), wanted)
 
 
+def _compare(words: list[str]) -> int:
+    parser = Parser(
+        prog="rankscope compare",
+        description="What changed from one run of a load to another, and whether it is more than their own noise.",
+    )
+    parser.add_argument("base", metavar="BASE", help="the run that percentages are of: file, folder, pack or session")
+    parser.add_argument("test", metavar="TEST", help="the other run")
+    parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for stdout")
+    parser.add_argument("--picture", metavar="FILE", help="paint the causes as a waterfall: out.svg, .png or .pdf")
+    _job_options(parser)
+    options = parser.parse_intermixed_args(words)
+    from viewer.app.compare_command import compare_command
+
+    base, test = _paths([options.base, options.test])
+    picture = Path(options.picture) if options.picture else None
+    return compare_command(base, test, job_options(options), options.json, picture)
+
+
 def _pack(words: list[str]) -> int:
     parser = Parser(
         prog="rankscope pack",
@@ -258,6 +277,7 @@ def _demo(words: list[str]) -> int:
 COMMANDS: Final[dict[str, Callable[[list[str]], int]]] = {
     "analyze": _analyze,
     "render": _render,
+    "compare": _compare,
     "pack": _pack,
     "check": _check,
     "watch": _watch,

@@ -30,7 +30,7 @@ def render_command(paths: list[Path], options: JobOptions, wanted: RenderOptions
     try:
         from viewer.app.render import render_file
     except ImportError as error:
-        return _no_qt(error)
+        return no_qt(error)
     try:
         render_file(
             result.session,
@@ -46,11 +46,12 @@ def render_command(paths: list[Path], options: JobOptions, wanted: RenderOptions
             saved=found.document.content if found is not None else None,
         )
     except ImportError as error:
-        return _no_qt(error)
+        return no_qt(error)
     return 0
 
 
-def _no_qt(error: ImportError) -> int:
+def no_qt(error: ImportError) -> int:
+    """Say why no picture can be painted; the exit status."""
     from viewer.app.display import ALL_PACKAGES, missing_library
 
     why = missing_library(error) or f"Qt cannot be loaded ({error}). On Debian: apt-get install {ALL_PACKAGES}"

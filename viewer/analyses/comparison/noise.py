@@ -1,0 +1,97 @@
+"""Whether a difference of two runs is more than the scatter of their own steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FEWEST: Final = 3
+"""Steps of each run without which nothing is said of noise: two values have no spread to speak of."""
+Z: Final = 3.4808
+"""Two-sided quantile of the normal distribution at 1 in 2,000: a table has hundreds of rows."""
+PRIOR: Final = 3.0
+"""A row's own spread is drawn to that of all rows as if those had been seen in so many further steps."""
+LEAST_SHARE: Final = 0.005
+"""Changes below this share of the base are within what clocks of a device do by themselves, however steady a row is."""
+_TO_SIGMA: Final = 1.4826
+_OF_MEDIAN: Final = 1.2533
+"""The median of n normal values scatters this many times as much as their mean."""
+_FEW: Final = (1.0, 1.0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107)
+"""By count: what the spread from the median absolute deviation of few values has to be multiplied with (C. Croux and
+P. J. Rousseeuw, Time-efficient algorithms for two highly robust estimators of scale, 1992)."""
+
+HOW: Final = (
+    "a change counts as one where the difference of the medians over the steps and that of the means both go "
+    "beyond the band: quantile (1 in 2,000, Student's with the steps' degrees of freedom) x standard error from the "
+    "median absolute deviation of either run's steps, drawn towards that of all rows, and at least "
+    f"{LEAST_SHARE:.1%} of the base. Fewer than {FEWEST} steps: not known. The band knows the scatter inside the two "
+    "runs, not that from run to run"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Per row: ``band`` in ns (differences inside it are noise) and ``significant``."""
+
+    band: F64
+    significant: Bools
+
+
+def judge(base: F64, test: F64) -> Noise | None:
+    """Hold rows of two runs against each other.
+
+    Args:
+        base: float64[rows, steps], ns per step.
+        test: float64[rows, steps], as many rows.
+
+    Returns:
+        None with fewer than FEWEST steps on either side.
+    """
+    n, m = base.shape[1], test.shape[1]
+    if min(n, m) < FEWEST:
+        return None
+    middle, other = np.median(base, axis=1), np.median(test, axis=1)
+    level = np.maximum(np.maximum(np.abs(middle), np.abs(other)), 1.0)
+    spread, spread_test = _spread(base, middle), _spread(test, other)
+    seen = np.concatenate((spread / level, spread_test / level))
+    usual = float(np.median(seen)) if len(seen) else 0.0
+
+    def drawn(own: F64, count: int) -> F64:
+        out: F64 = np.sqrt((PRIOR * (usual * level) ** 2 + (count - 1) * own**2) / (PRIOR + count - 1))
+        return out
+
+    error = _OF_MEDIAN * np.sqrt(drawn(spread, n) ** 2 / n + drawn(spread_test, m) ** 2 / m)
+    band = np.maximum(_student(n + m - 2 + PRIOR) * error, LEAST_SHARE * np.abs(middle))
+    by_median = other - middle
+    by_mean = test.mean(axis=1) - base.mean(axis=1)
+    beyond = (np.abs(by_median) > band) & (np.abs(by_mean) > band) & (np.sign(by_median) == np.sign(by_mean))
+    return Noise(band, beyond)
+
+
+def spread(values: F64) -> float:
+    """Robust standard deviation of the values of one figure over steps; 0.0 for fewer than two."""
+    if len(values) < 2:
+        return 0.0
+    row = values.reshape(1, -1)
+    return float(_spread(row, np.median(row, axis=1))[0])
+
+
+def _spread(values: F64, middle: F64) -> F64:
+    count = values.shape[1]
+    out: F64 = np.median(np.abs(values - middle[:, None]), axis=1) * _TO_SIGMA
+    return out * (_FEW[count] if count < len(_FEW) else count / (count - 0.8))
+
+
+def _student(freedom: float) -> float:
+    """Student's quantile from the normal one (expansion of Cornish and Fisher, within 2 % from 4 degrees on)."""
+    z = Z
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3

@@ -1,0 +1,153 @@
+"""Operators of both runs: the GPU time that they launch, by module, and the time that the host spends in them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.comparison.amounts import Amounts, Keys
+from viewer.analyses.comparison.places import module_class, operator_times, places
+from viewer.analyses.comparison.rows import Change, Measure
+from viewer.analyses.comparison.spans import waiting
+from viewer.analyses.comparison.work import Longest, Side
+from viewer.base.ids import Paint
+from viewer.base.work import CancelToken
+
+I64 = NDArray[np.int64]
+
+
+def compare_operators(base: Side, test: Side, *, whole: bool, cancel: CancelToken | None = None) -> list[Change]:
+    """Rows (unordered) of GPU time by the innermost operator around the launch, and the class of its module.
+
+    GPU work without an operator is in none. Waiting of communication is counted apart.
+    """
+    keys = Keys()
+    sums = []
+    for side in (base, test):
+        time, count, wait, longest = Amounts(), Amounts(), Amounts(), Longest()
+        for chunk in side.chunks:
+            if cancel is not None:
+                cancel.check()
+            found, s, trace = places(chunk.trace), chunk.trace.slices, chunk.trace
+            operator, module = found.operator[chunk.at], found.module[chunk.at]
+            has = np.flatnonzero(operator >= 0)
+            modules = np.where(module[has] >= 0, s.name[np.maximum(module[has], 0)], -1)
+
+            def named(pair: tuple[int, ...]) -> tuple[str, str]:
+                return trace.text(pair[0]), module_class(trace.text(pair[1])) if pair[1] >= 0 else ""  # noqa: B023
+
+            key = keys.of_rows(np.stack((s.name[operator[has]], modules), axis=1).astype(np.int64), named)
+            length, k = chunk.length_ns[has], chunk.k[has]
+            time.add(chunk.unit, key, k, length)
+            count.add(chunk.unit, key, k, np.ones(len(key), np.int64))
+            wait.add(chunk.unit, key, k, waiting(side.session, chunk.input).waited(trace)[chunk.at[has]])
+            longest.see(chunk, key, length, operator[has])
+        sums.append((time, count, wait, longest))
+    measures = [
+        Measure.of(sums[0][i], sums[1][i], len(keys), base.spans, whole=whole)  # type: ignore[arg-type]
+        for i in range(3)
+    ]
+    return [
+        _row(keys.known[i], i, measures, (sums[0][3], sums[1][3]), judged)
+        for i, judged in enumerate(_judged(measures[0], measures[0].less(measures[2])))
+    ]
+
+
+def _judged(time: Measure, own: Measure) -> list[tuple[int | None, bool | None, bool | None, int]]:
+    bands, significant = time.judged()
+    _, apart = own.judged()
+    out = []
+    for i in range(len(bands)):
+        a, b = own.per_step(i)
+        out.append((bands[i], significant[i], apart[i], b - a))
+    return out
+
+
+def _row(
+    key: tuple[str, str],
+    i: int,
+    measures: list[Measure],
+    longest: tuple[Longest, Longest],
+    judged: tuple[int | None, bool | None, bool | None, int],
+) -> Change:
+    time, count, wait = measures
+    counts = int(count.total_base[i]), int(count.total_test[i])
+    step_base, step_test = time.per_step(i)
+    waits = int(wait.total_base[i]), int(wait.total_test[i])
+    band, significant, own_significant, own = judged
+    return Change(
+        name=key[0] + (f" in {key[1]}" if key[1] else ""),
+        status="both" if all(counts) else "new" if counts[1] else "vanished",
+        paint=Paint.OPERATOR,
+        base_ns=int(time.total_base[i]),
+        test_ns=int(time.total_test[i]),
+        base_count=counts[0],
+        test_count=counts[1],
+        step_base_ns=step_base,
+        step_test_ns=step_test,
+        band_ns=band,
+        significant=significant,
+        base_wait_ns=waits[0] if any(waits) else None,
+        test_wait_ns=waits[1] if any(waits) else None,
+        rank_ns=own,
+        rank_significant=own_significant,
+        place_base=longest[0].of([i]),
+        place_test=longest[1].of([i]),
+        key=key,
+    )
+
+
+def compare_host(base: Side, test: Side, *, whole: bool, cancel: CancelToken | None = None) -> list[Change]:
+    """Rows (unordered) of the host's self time in operators by name, in the CPU marks of the compared steps."""
+    keys = Keys()
+    sums = []
+    for side in (base, test):
+        time, count, longest = Amounts(), Amounts(), Longest()
+        seen: set[tuple[int, int]] = set()
+        for chunk in side.chunks:
+            if cancel is not None:
+                cancel.check()
+            if (side.units[chunk.unit].group.id, chunk.input) in seen:
+                continue  # another device of the same process
+            seen.add((side.units[chunk.unit].group.id, chunk.input))
+            rows, own = operator_times(chunk.trace)
+            start = chunk.trace.slices.start_ns[rows]
+            k = np.full(len(rows), -1, np.int64)
+            for place, span in enumerate(side.units[chunk.unit].spans):
+                if span.input == chunk.input:
+                    k[(start >= span.mark[0]) & (start < span.mark[1])] = place
+            key = keys.of_names(chunk.trace, chunk.trace.slices.name[rows])
+            time.add(chunk.unit, key, k, own)
+            count.add(chunk.unit, key, k, np.ones(len(key), np.int64))
+            longest.see(chunk, key, own, rows)
+        sums.append((time, count, longest))
+    time_of, count_of = (
+        Measure.of(sums[0][i], sums[1][i], len(keys), base.spans, whole=whole)  # type: ignore[arg-type]
+        for i in (0, 1)
+    )
+    bands, significant = time_of.judged()
+    rows_out = []
+    for i, name in enumerate(keys.known):
+        counts = int(count_of.total_base[i]), int(count_of.total_test[i])
+        step_base, step_test = time_of.per_step(i)
+        rows_out.append(
+            Change(
+                name=name,
+                status="both" if all(counts) else "new" if counts[1] else "vanished",
+                paint=Paint.OPERATOR,
+                base_ns=int(time_of.total_base[i]),
+                test_ns=int(time_of.total_test[i]),
+                base_count=counts[0],
+                test_count=counts[1],
+                step_base_ns=step_base,
+                step_test_ns=step_test,
+                band_ns=bands[i],
+                significant=significant[i],
+                rank_ns=step_test - step_base,
+                rank_significant=significant[i],
+                place_base=sums[0][2].of([i]),
+                place_test=sums[1][2].of([i]),
+                key=name,
+            )
+        )
+    return rows_out

@@ -1,0 +1,210 @@
+"""What a comparison says of one thing that both runs may have: a kernel, an operator, an operation, a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.comparison.amounts import Amounts, apportioned
+from viewer.analyses.comparison.noise import judge
+from viewer.base.ids import Paint
+from viewer.base.selection import GapRef, SliceRef
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Status = Literal["both", "new", "vanished", "replaced"]
+Place = SliceRef | GapRef | None
+
+MOST_ROWS: Final = 10_000
+"""Rows of a table, those that change most; the names of a file may be as many as its events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row, ns.
+
+    Attributes:
+        name: as the test run says it (the base run, where it vanished).
+        status: "new" and "vanished": only one run has it; "replaced": other kernels stand where others were.
+        base_ns, test_ns: sums over what is compared; 0 where a run has none of it.
+        base_count, test_count: of how many.
+        step_base_ns, step_test_ns: mean per step and rank.
+        band_ns: differences per step up to this are noise; None where nothing can be said.
+        significant: whether the change is beyond it; None likewise.
+        base_wait_ns, test_wait_ns: of communication, how much of the sums was waiting for others; None for all else
+            and where no operation could be matched.
+        rank_ns: what orders the rows: the change per step without waiting for others (of operations also what of the
+            transfer nothing hides).
+        rank_significant: whether that is beyond its band.
+        detail: what else changed, by name, as (base, test).
+        place_base, place_test: the longest of it in either run.
+        key: what it was matched by.
+        base_names, test_names: what each run calls it, where a row stands for several or for others.
+        where: the unit (rank or device) that has most of the change, None where it is no one's more than others'.
+    """
+
+    name: str
+    status: Status
+    paint: Paint
+    base_ns: int
+    test_ns: int
+    base_count: int
+    test_count: int
+    step_base_ns: int
+    step_test_ns: int
+    band_ns: int | None
+    significant: bool | None
+    base_wait_ns: int | None = None
+    test_wait_ns: int | None = None
+    rank_ns: int = 0
+    rank_significant: bool | None = None
+    detail: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    place_base: Place = None
+    place_test: Place = None
+    key: Any = None
+    base_names: tuple[str, ...] = ()
+    test_names: tuple[str, ...] = ()
+    where: int | None = None
+
+    @property
+    def delta_ns(self) -> int:
+        """What the test run has more."""
+        return self.test_ns - self.base_ns
+
+    @property
+    def step_delta_ns(self) -> int:
+        """The same per step and rank."""
+        return self.step_test_ns - self.step_base_ns
+
+    @property
+    def percent(self) -> float | None:
+        """The change in percent of the base; None where the base has none of it."""
+        return 100 * self.delta_ns / self.base_ns if self.base_ns else None
+
+    @property
+    def identical(self) -> bool:
+        """Whether nothing that is known of it differs."""
+        return self.base_ns == self.test_ns and self.base_count == self.test_count and not self.detail
+
+
+def ordered(rows: Sequence[Change]) -> list[Change]:
+    """Changes before what may be noise, before what is; each with the largest first."""
+    return sorted(rows, key=_rank)[:MOST_ROWS]
+
+
+def _rank(row: Change) -> tuple[int, int, int, str]:
+    sure = {True: 0, None: 1, False: 2}[row.rank_significant]
+    return sure, -abs(row.rank_ns), -abs(row.step_delta_ns), row.name
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """One quantity of both runs by key.
+
+    ``total_*`` int64[keys] over all that is compared, ``inside_*`` over the paired spans (the same without steps),
+    ``steps_*`` float64[keys, steps] or None.
+    """
+
+    total_base: I64
+    total_test: I64
+    inside_base: I64
+    inside_test: I64
+    steps_base: F64 | None
+    steps_test: F64 | None
+    spans: int
+    units: I64 | None = None
+    """int64[units, keys]: what each unit's paired spans have more in the test run; None where nobody asked."""
+
+    @classmethod
+    def of(
+        cls, base: Amounts, test: Amounts, keys: int, spans: list[int], *, whole: bool, by_unit: bool = False
+    ) -> Measure:
+        """The sums of two runs.
+
+        Args:
+            base: what was added of the base run.
+            test: what was added of the test run.
+            keys: how many keys there are.
+            spans: per unit its number of spans.
+            whole: totals are of everything, not of the paired spans alone.
+            by_unit: keep what each unit adds.
+        """
+        return cls(
+            base.totals(keys, inside=not whole),
+            test.totals(keys, inside=not whole),
+            base.totals(keys, inside=True),
+            test.totals(keys, inside=True),
+            base.by_span(spans)(keys),
+            test.by_span(spans)(keys),
+            sum(spans),
+            test.by_unit(keys, len(spans)) - base.by_unit(keys, len(spans)) if by_unit else None,
+        )
+
+    def where(self, key: int) -> int | None:
+        """The unit that has more than half of what moved (of two: three quarters); None without, or with one unit."""
+        if self.units is None or len(self.units) < 2:
+            return None
+        moved = np.abs(self.units[:, key])
+        most = int(moved.argmax())
+        share = (3, 4) if len(self.units) == 2 else (1, 2)
+        return most if share[1] * int(moved[most]) > share[0] * int(moved.sum()) else None
+
+    def merged(self, into: I64, keys: int) -> Measure:
+        """The same with keys joined: key i becomes key ``into[i]``."""
+
+        def joined(values: Any) -> Any:
+            if values is None:
+                return None
+            out = np.zeros((keys, *values.shape[1:]), values.dtype)
+            np.add.at(out, into, values)
+            return out
+
+        return Measure(
+            joined(self.total_base),
+            joined(self.total_test),
+            joined(self.inside_base),
+            joined(self.inside_test),
+            joined(self.steps_base),
+            joined(self.steps_test),
+            self.spans,
+            None if self.units is None else joined(self.units.T).T,
+        )
+
+    def less(self, other: Measure) -> Measure:
+        """This without another quantity of the same keys."""
+
+        def minus(a: Any, b: Any) -> Any:
+            return None if a is None or b is None else a - b
+
+        return Measure(
+            self.total_base - other.total_base,
+            self.total_test - other.total_test,
+            self.inside_base - other.inside_base,
+            self.inside_test - other.inside_test,
+            minus(self.steps_base, other.steps_base),
+            minus(self.steps_test, other.steps_test),
+            self.spans,
+            minus(self.units, other.units),
+        )
+
+    def per_step(self, key: int) -> tuple[int, int]:
+        """Mean per span of the base and the test run, whole ns."""
+        spans = max(self.spans, 1)
+        return (
+            apportioned([int(self.inside_base[key])], spans)[0],
+            apportioned([int(self.inside_test[key])], spans)[0],
+        )
+
+    def judged(self) -> tuple[list[int | None], list[bool | None]]:
+        """Per key the band in ns and whether the change is beyond it; None where that is not known."""
+        keys = len(self.total_base)
+        found = None
+        if self.steps_base is not None and self.steps_test is not None and keys:
+            found = judge(self.steps_base, self.steps_test)
+        if found is None:
+            return [None] * keys, [None] * keys
+        return [round(b) for b in found.band.tolist()], [bool(x) for x in found.significant]

@@ -1,0 +1,97 @@
+"""``rankscope compare``: open two runs, say what changed from one to the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from viewer.app.analyze import check_writable, open_job, with_session, write_file
+from viewer.app.console import complain, say, say_bytes
+from viewer.app.options import JobOptions
+
+if TYPE_CHECKING:
+    from viewer.analyses.comparison.compare import Comparison
+    from viewer.store.session import Session
+
+PICTURE_WIDTH: Final = 1280
+
+
+def compare_command(
+    base: Path, test: Path, options: JobOptions, json: str | None = None, picture: Path | None = None
+) -> int:
+    """Open both runs and write what changed: a summary to stdout, or JSON, and a picture.
+
+    Args:
+        base: the run that percentages are of: a file, folder, archive, pack or session.
+        test: the other one.
+        options: how files make a job; they hold for both.
+        json: where the report goes ("-" for stdout); None for a summary.
+        picture: where the waterfall is painted to (svg, png or pdf).
+
+    Returns:
+        0, also where the runs cannot be compared (which is said); 2 when one of them does not open.
+    """
+    if json not in (None, "-"):
+        check_writable(Path(str(json)))
+    if picture is not None:
+        from viewer.exporters.picture import picture_format
+
+        picture_format(picture)
+        check_writable(picture)
+    runs = []
+    for path in (base, test):
+        session = _open(path, options)
+        if session is None:
+            return 2
+        runs.append(session)
+    from viewer.analyses.comparison.compare import compare
+    from viewer.exporters.compare_report import compare_report, encode_compare
+
+    found = compare(runs[0], runs[1])
+    data = compare_report(found)
+    if json is None:
+        from viewer.exporters.compare_summary import compare_summary
+
+        say(compare_summary(data))
+    elif json == "-":
+        say_bytes(encode_compare(data))
+    else:
+        write_file(Path(json), encode_compare(data))
+    if picture is not None:
+        return _paint(found, picture, f"{_name(base)} → {_name(test)}")
+    return 0
+
+
+def _open(path: Path, options: JobOptions) -> Session | None:
+    paths, used, _ = with_session([path], options)
+    result = open_job(paths, used)
+    return result.session if result.session.inputs else None
+
+
+def _name(path: Path) -> str:
+    return path.absolute().name
+
+
+def _paint(found: Comparison, picture: Path, title: str) -> int:
+    if not found.comparable:
+        complain(f"no picture was painted: {found.reason}.")
+        return 0
+    from viewer.app.render_command import no_qt
+    from viewer.app.themes import load_theme
+    from viewer.exporters.picture import write_picture
+    from viewer.views.compare_waterfall import fitting_height, waterfall_scene
+
+    try:
+        from viewer.app.render import NO_FONT, ensure_application
+
+        ensure_application()
+        from widgets.picture_painter import encode, font_family, measure
+    except ImportError as error:
+        return no_qt(error)
+    if not font_family():
+        complain(NO_FONT)
+        return 2
+    size = PICTURE_WIDTH, fitting_height(found, PICTURE_WIDTH)
+    scene = waterfall_scene(found, load_theme("light"), size, 2.0, title, measure)
+    write_picture(scene, picture, encode, font_family())
+    return 0

@@ -1,0 +1,228 @@
+"""A comparison as a short text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from viewer.base.time import format_duration
+from viewer.base.units import format_count, format_share
+from viewer.exporters.summary import printable
+from viewer.views.text import bare_name
+
+Json = dict[str, Any]
+
+TOP: Final = 8
+MOST_RANKS: Final = 8
+NAME: Final = 60
+_FIGURES: Final = (
+    ("step", "span_ns"),
+    ("compute", "compute_ns"),
+    ("exposed comm", "comm_exposed_ns"),
+    ("exposed memory", "memory_exposed_ns"),
+    ("idle", "idle_ns"),
+)
+_TABLES: Final = (
+    ("kernels", "kernel"),
+    ("collectives", "operation"),
+    ("operators", "operator (GPU time it launched)"),
+    ("gaps", "idle between"),
+    ("host", "operator (the host's own time)"),
+)
+
+
+def compare_summary(report: Json) -> str:
+    """Text of some 60 lines of ``compare_report``'s data."""
+    if not report["comparable"]:
+        return f"not comparable: {report['reason']}\n"
+    blocks = [_head(report), _identity(report), _causes(report), _ranks(report)]
+    blocks += [_table(report, key, title) for key, title in _TABLES]
+    blocks += [_findings(report), _notes(report)]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def signed(ns: int, digits: int = 2) -> str:
+    """A change with its sign."""
+    return f"{'+' if ns > 0 else '−' if ns < 0 else '±'}{format_duration(abs(ns), digits)}"
+
+
+def in_percent(value: float | None) -> str:
+    """A change in percent with its sign, "" where there is none."""
+    return "" if not value else f"{'−' if value < 0 else '+'}{abs(value):.1f} %"
+
+
+def _head(report: Json) -> list[str]:
+    base, test, step = report["base"], report["test"], report["step"]
+    files = tuple(len(report[s]["inputs"]) for s in ("base", "test"))
+    by = "steps" if report["part"]["by"] == "step" else "traces"
+    lines = [
+        f"base {_files(files[0])}, test {_files(files[1])}: {report['part']['pairs']:,} pairs of {by} "
+        f"on {base['ranks']:,} {'rank' if base['ranks'] == 1 else 'ranks'}"
+    ]
+    if report["identical"]:
+        return [*lines, "identical: both runs hold the same events"]
+    noise = {True: "beyond noise", False: "within noise", None: "noise unknown, too few steps"}[step["significant"]]
+    band = f" (± {format_duration(step['band_ns'], 2)})" if step["band_ns"] is not None else ""
+    lines.append(
+        f"step {format_duration(step['base_ns'])} → {format_duration(step['test_ns'])}: {signed(step['delta_ns'])} "
+        f"{in_percent(step['pct'])}, {noise}{band}"
+    )
+    lines.append(
+        f"kernel time {format_duration(base['compared_sum_ns'])} → {format_duration(test['compared_sum_ns'])}: "
+        f"{signed(report['delta_ns'])} {in_percent(report['delta_pct'])} (sum over all)"
+    )
+    return lines
+
+
+def _files(n: int) -> str:
+    return f"{format_count(n)} file" if n == 1 else f"{format_count(n)} files"
+
+
+def _identity(report: Json) -> list[str]:
+    found = report["identity"]
+    if not found:
+        return []
+    table = [("median over steps", "base", "", "test", "", "change")]
+    whole = [found["span_ns"][side]["median_ns"] for side in ("base", "test")]
+    for title, key in _FIGURES:
+        one, other = found[key]["base"], found[key]["test"]
+        table.append(
+            (
+                title,
+                _with_spread(one),
+                format_share(one["median_ns"], whole[0]),
+                _with_spread(other),
+                format_share(other["median_ns"], whole[1]),
+                signed(other["median_ns"] - one["median_ns"]),
+            )
+        )
+    return aligned(table)
+
+
+def _with_spread(scatter: Json) -> str:
+    text = format_duration(scatter["median_ns"], 2)
+    return text if not scatter["spread_ns"] else f"{text} ± {format_duration(scatter['spread_ns'], 2)}"
+
+
+def _causes(report: Json) -> list[str]:
+    moved = [c for c in report["causes"] if c["delta_ns"]]
+    if not moved:
+        return []
+    table = [("adds per step", "of base step", "", "cause (they add up to the change)")]
+    base = report["step"]["base_ns"]
+    for cause in moved[:TOP]:
+        text = printable(bare_name(cause["label"]), NAME)
+        text += f", mostly on {printable(cause['mostly_on'], 30)}" if cause["mostly_on"] else ""
+        table.append((signed(cause["delta_ns"]), in_percent(_share(cause["delta_ns"], base)), sure(cause), text))
+    rest = sum(c["delta_ns"] for c in moved[TOP:])
+    if len(moved) > TOP:
+        count = len(moved) - TOP
+        table.append((signed(rest), in_percent(_share(rest, base)), "", f"{count} further cause{'s'[: count > 1]}"))
+    return aligned(table, (2, 3))
+
+
+def _share(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None
+
+
+def sure(row: Json) -> str:
+    """What a row says of noise, in a word."""
+    return {True: "", False: "noise", None: "?"}[row["significant"]]
+
+
+def _ranks(report: Json) -> list[str]:
+    rows = report["ranks"]
+    if len(rows) < 2:
+        return []
+    table: list[tuple[str, ...]] = [("", "base step", "test step", "change", "compute", "exposed comm", "idle")]
+    shown = sorted(rows, key=lambda r: -abs(r["delta_ns"]))[:MOST_RANKS] if len(rows) > MOST_RANKS else rows
+    for row in shown:
+        parts = (signed(row["test"][k] - row["base"][k]) for k in ("compute_ns", "comm_exposed_ns", "idle_ns"))
+        steps = (format_duration(row[side]["span_ns"], 2) for side in ("base", "test"))
+        table.append((printable(row["label"], 30), *steps, signed(row["delta_ns"]), *parts))
+    note = [f"{len(shown)} of {len(rows)}, those that changed most"] if len(shown) < len(rows) else []
+    return [*aligned(table), *note]
+
+
+def _table(report: Json, key: str, title: str) -> list[str]:
+    rows = [r for r in report[key] if r["base_ns"] != r["test_ns"] or r["status"] != "both" or r["changed"]]
+    certain = [r for r in rows if r["own_significant"] or r["significant"]]
+    if report["part"]["noise_known"] and key in ("operators", "host", "gaps"):
+        rows = certain
+    if not rows or report["identical"]:
+        return []
+    of = f"{len(rows[:TOP])} of {len(rows)}" if len(rows) > TOP else f"{len(rows)}"
+    table = [("per step", "base", "test", "count", "", f"{title} ({of} that differ)")]
+    for row in rows[:TOP]:
+        counts = (
+            f"{row['base_count']:,}"
+            if row["base_count"] == row["test_count"]
+            else (f"{row['base_count']:,} → {row['test_count']:,}")
+        )
+        table.append(
+            (
+                f"{signed(row['step_delta_ns'])} {in_percent(row['pct']):>8}",
+                format_duration(row["step_base_ns"], 2) if row["base_count"] else "–",
+                format_duration(row["step_test_ns"], 2) if row["test_count"] else "–",
+                counts,
+                sure({"significant": row["significant"] or row["own_significant"]}),
+                _words(row),
+            )
+        )
+    return aligned(table, (4, 5))
+
+
+def _words(row: Json) -> str:
+    text = printable(short(row["name"]), NAME)
+    if row["status"] == "replaced":
+        text += f" in place of {printable(' + '.join(bare_name(n) for n in row['base_names']), NAME)}"
+    elif row["status"] != "both":
+        text += f" ({row['status']})"
+    told = [*_waiting(row)]
+    if row["mostly_on"]:
+        told.append(f"mostly on {printable(row['mostly_on'], 30)}")
+    for name, pair in row["changed"].items():
+        if name == "cause":
+            told.append(" → ".join(dict.fromkeys(str(c) for c in (pair["base"], pair["test"]) if c is not None)))
+        elif name == "exposed_step_ns":
+            told.append(f"exposed {signed(pair['test'] - pair['base'])}")
+        else:
+            told.append(f"{name} {_values(pair['base'])} → {_values(pair['test'])}")
+    return text + (f"; {', '.join(told)}" if told else "")
+
+
+def short(name: str) -> str:
+    """A name without parameter lists; of a gap both names."""
+    return " → ".join(bare_name(part) for part in name.split(" → "))
+
+
+def _waiting(row: Json) -> Sequence[str]:
+    if row["base_wait_ns"] is None and row["test_wait_ns"] is None:
+        return ()
+    own = row["step_own_delta_ns"]
+    return (f"without waiting {signed(own)}",) if own != row["step_delta_ns"] else ()
+
+
+def _values(values: Any) -> str:
+    some = values if isinstance(values, list) else [values]
+    return printable(" / ".join(str(v) for v in some[:2]) + (" …" if len(some) > 2 else ""), 40)
+
+
+def _findings(report: Json) -> list[str]:
+    lines = [f"gained: {printable(f['title'], 160)}" for f in report["findings"]["gained"][:TOP]]
+    return [*lines, *(f"lost: {printable(f['title'], 160)}" for f in report["findings"]["lost"][:TOP])]
+
+
+def _notes(report: Json) -> list[str]:
+    return [f"note: {printable(n, 200)}" for n in report["notes"]]
+
+
+def aligned(table: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> list[str]:
+    """Rows of texts as lines with columns of one width."""
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    return [
+        "  ".join(
+            cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
