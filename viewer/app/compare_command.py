@@ -65,7 +65,11 @@ def compare_command(
 def _open(path: Path, options: JobOptions) -> Session | None:
     paths, used, _ = with_session([path], options)
     result = open_job(paths, used)
-    return result.session if result.session.inputs else None
+    if not result.session.inputs:
+        return None
+    from viewer.analyses.card_fill import with_filled_card
+
+    return with_filled_card(result.session, used.card)
 
 
 def _name(path: Path) -> str:

@@ -68,6 +68,29 @@ def compare_report(found: Comparison) -> Json:
         "host": [_row(found, r) for r in found.host],
         "collectives": [_row(found, r) for r in found.collectives],
         "gaps": [_row(found, r) for r in found.gaps],
+        "fingerprint": [
+            {
+                "key": f.key,
+                "title": f.title,
+                "base": f.base,
+                "test": f.test,
+                "delta": f.delta,
+                "significant": f.significant,
+                "why": _text(f.why) or None,
+                "how": f.how,
+            }
+            for f in found.fingerprint
+        ],
+        "memory": [
+            {
+                "label": _text(m.label),
+                "base_allocated_bytes": m.base_allocated,
+                "test_allocated_bytes": m.test_allocated,
+                "base_reserved_bytes": m.base_reserved,
+                "test_reserved_bytes": m.test_reserved,
+            }
+            for m in found.memory
+        ],
         "findings": {
             "gained": [_finding(f) for f in found.findings_gained],
             "lost": [_finding(f) for f in found.findings_lost],

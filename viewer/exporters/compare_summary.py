@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from viewer.base.time import format_duration
-from viewer.base.units import format_count, format_share
+from viewer.base.units import format_bytes, format_count, format_share
 from viewer.exporters.summary import printable
 from viewer.views.text import bare_name
 
@@ -35,7 +35,7 @@ def compare_summary(report: Json) -> str:
     """Text of some 60 lines of ``compare_report``'s data."""
     if not report["comparable"]:
         return f"not comparable: {report['reason']}\n"
-    blocks = [_head(report), _identity(report), _causes(report), _ranks(report)]
+    blocks = [_head(report), _identity(report), _causes(report), _fingerprint(report), _ranks(report)]
     blocks += [_table(report, key, title) for key, title in _TABLES]
     blocks += [_findings(report), _notes(report)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -119,6 +119,23 @@ def _causes(report: Json) -> list[str]:
         count = len(moved) - TOP
         table.append((signed(rest), in_percent(_share(rest, base)), "", f"{count} further cause{'s'[: count > 1]}"))
     return aligned(table, (2, 3))
+
+
+def _fingerprint(report: Json) -> list[str]:
+    known = [f for f in report["fingerprint"] if f["delta"] is not None]
+    if not known:
+        return []
+    table: list[tuple[str, ...]] = [("", "base", "test", "", "")]
+    for f in known:
+        points = f"{100 * f['delta']:+.1f} points".replace("-", "−")
+        table.append((f["title"], f"{100 * f['base']:.1f} %", f"{100 * f['test']:.1f} %", points, sure(f)))
+    lines = aligned(table, (0, 4))
+    peaks = [(m["base_allocated_bytes"], m["test_allocated_bytes"]) for m in report["memory"]]
+    if peaks:
+        one, other = (max(p[i] for p in peaks) for i in (0, 1))
+        change = f", {'+' if other > one else '−'}{format_bytes(abs(other - one))}" if other != one else ""
+        lines.append(f"memory peak of the fullest rank {format_bytes(one)} → {format_bytes(other)}{change}")
+    return lines
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -35,6 +35,13 @@ def test_the_report_has_what_its_schema_says(slower):
     assert first["pct"] == pytest.approx(100 * first["delta_ns"] / first["base_ns"])
     assert sum(c["delta_ns"] for c in data["causes"]) == data["step"]["delta_ns"]
     assert data["base"]["steps"] == 6
+    moved = {f["key"]: f for f in data["fingerprint"]}
+    assert moved["exposed_communication"]["delta"] == pytest.approx(
+        moved["exposed_communication"]["test"] - moved["exposed_communication"]["base"]
+    )
+    assert moved["mfu"]["delta"] is None
+    assert "the job card lacks" in moved["mfu"]["why"]
+    assert data["memory"] == []
     assert len(data["steps"]) == 6
     assert [r["label"] for r in data["ranks"]] == ["rank 0", "rank 1"]
     for row in (*data["ranks"], *data["steps"]):

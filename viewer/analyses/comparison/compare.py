@@ -8,6 +8,7 @@ import numpy as np
 
 from viewer.analyses.comparison.collectives import compare_collectives
 from viewer.analyses.comparison.figures import Figures, figures
+from viewer.analyses.comparison.fingerprints import FigureChange, MemoryChange, figure_changes, memory_changes
 from viewer.analyses.comparison.gaps import compare_gaps
 from viewer.analyses.comparison.kernels import compare_kernels
 from viewer.analyses.comparison.operators import compare_host, compare_operators
@@ -47,7 +48,8 @@ class Comparison:
     Where ``comparable`` is False, ``reason`` says why and everything else is empty. Rows come in order: what is beyond
     noise first, the largest change without waiting before smaller ones. ``kernels`` are all GPU work by name,
     ``operators`` GPU time by the operator that launched it, ``host`` the CPU's own time in operators, ``gaps`` idle
-    stretches by their neighbours. ``findings_gained`` are the test run's whose id the base lacks.
+    stretches by their neighbours. ``fingerprint`` has the five figures of both, ``memory`` the peaks of the ranks that
+    recorded it. ``findings_gained`` are the test run's whose id the base lacks.
     """
 
     base: Session
@@ -65,6 +67,8 @@ class Comparison:
     host: tuple[Change, ...] = ()
     collectives: tuple[Change, ...] = ()
     gaps: tuple[Change, ...] = ()
+    fingerprint: tuple[FigureChange, ...] = ()
+    memory: tuple[MemoryChange, ...] = ()
     findings_gained: tuple[JobFinding, ...] = ()
     findings_lost: tuple[JobFinding, ...] = ()
     findings_kept: tuple[tuple[JobFinding, JobFinding], ...] = ()
@@ -122,6 +126,8 @@ def compare(base: Session, test: Session, cancel: CancelToken | None = None) -> 
         host=tuple(ordered(compare_host(one, other, whole=pairing.whole, cancel=token))),
         collectives=tuple(ordered(compare_collectives(one, other, whole=pairing.whole, cancel=token))),
         gaps=tuple(gaps),
+        fingerprint=figure_changes(base, test),
+        memory=memory_changes(base, test, pairing),
         findings_gained=gained,
         findings_lost=lost,
         findings_kept=kept,

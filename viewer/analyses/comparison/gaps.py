@@ -135,7 +135,7 @@ def cause_text(cause: GapCause) -> str:
     parts: Sequence[tuple[str, int]] = (
         *((f"host: {name}", ns) for name, ns in split.host_causes.items()),
         *((f"queued: {name}", ns) for name, ns in split.dependency_causes.items()),
-        ("launch", split.launch_ns),
+        *split.launch_causes.items(),
         ("unknown", split.unknown_ns),
     )
     return max(parts, key=lambda p: p[1])[0]

@@ -81,7 +81,7 @@ def setups(side: Side, keys: list[I64], known: Keys, cancel: CancelToken | None 
 
 
 def _read(chunk: Chunk, key: I64, at: I64, out: dict[int, Setup], shapes: dict[tuple[int, int], str]) -> None:
-    rows, operator = chunk.rows[at], places(chunk.trace).operator[chunk.at[at]]
+    rows, operator = chunk.rows[at], places(chunk.trace)[0][chunk.at[at]]
     for number, row, op in zip(key[at].tolist(), rows.tolist(), operator.tolist(), strict=True):
         setup = out.setdefault(number, {})
         args = chunk.trace.args(row)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.comparison.amounts import Amounts, Keys
-from viewer.analyses.comparison.places import module_class, operator_times, places
+from viewer.analyses.comparison.places import describer, operator_times, places
 from viewer.analyses.comparison.rows import Change, Measure
 from viewer.analyses.comparison.spans import waiting
 from viewer.analyses.comparison.work import Longest, Side
@@ -28,15 +28,11 @@ def compare_operators(base: Side, test: Side, *, whole: bool, cancel: CancelToke
         for chunk in side.chunks:
             if cancel is not None:
                 cancel.check()
-            found, s, trace = places(chunk.trace), chunk.trace.slices, chunk.trace
-            operator, module = found.operator[chunk.at], found.module[chunk.at]
+            trace, s = chunk.trace, chunk.trace.slices
+            operator, module = (rows[chunk.at] for rows in places(trace))
             has = np.flatnonzero(operator >= 0)
             modules = np.where(module[has] >= 0, s.name[np.maximum(module[has], 0)], -1)
-
-            def named(pair: tuple[int, ...]) -> tuple[str, str]:
-                return trace.text(pair[0]), module_class(trace.text(pair[1])) if pair[1] >= 0 else ""  # noqa: B023
-
-            key = keys.of_rows(np.stack((s.name[operator[has]], modules), axis=1).astype(np.int64), named)
+            key = keys.of_rows(np.stack((s.name[operator[has]], modules), axis=1).astype(np.int64), describer(trace))
             length, k = chunk.length_ns[has], chunk.k[has]
             time.add(chunk.unit, key, k, length)
             count.add(chunk.unit, key, k, np.ones(len(key), np.int64))

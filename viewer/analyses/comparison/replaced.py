@@ -90,8 +90,8 @@ def _uses(side: Side, keys: list[I64], wanted: set[int], *, shapes: bool) -> dic
         if shapes and parsed + len(at) > MOST_PARSED:
             continue
         parsed += len(at)
-        found, length = places(chunk.trace), chunk.length_ns[at]
-        where = zip(found.operator[chunk.at[at]].tolist(), found.module[chunk.at[at]].tolist(), strict=True)
+        length = chunk.length_ns[at]
+        where = zip(*(rows[chunk.at[at]].tolist() for rows in places(chunk.trace)), strict=True)
         for i, number, ns, (operator, module) in zip(
             at.tolist(), key[at].tolist(), length.tolist(), where, strict=True
         ):

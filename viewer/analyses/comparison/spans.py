@@ -21,12 +21,11 @@ from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.waits import members, sent_waits, waits
 from viewer.analyses.comparison.pairing import Span, Unit
 from viewer.analyses.gpu_work import gpu_work, unions
-from viewer.analyses.host_time import HOST_CAUSES, UNTRACED, draining_call, thread_time
-from viewer.analyses.idle import idle
-from viewer.analyses.links import lanes_of_rows, links
+from viewer.analyses.host_time import UNTRACED
+from viewer.analyses.idleness.parts import CAUSES, CODE, HOST, LAUNCH, SLOW_START, gap_parts
+from viewer.analyses.idleness.split import DEPENDENCY_CAUSES, device_split
 from viewer.base.ids import ABSENT, Paint
 from viewer.base.work import CancelToken
-from viewer.jit.intervals import charge
 from viewer.store.session import Session
 from viewer.store.trace import Trace
 
@@ -109,6 +108,7 @@ def span_parts(session: Session, unit: Unit, cancel: CancelToken | None = None) 
     """Where the time of a unit's spans went. Raises Cancelled."""
     count = len(unit.spans)
     figures, comm = np.zeros((count, len(FIGURES)), np.int64), np.zeros((count, len(COMM_PARTS)), np.int64)
+    figures[:, 0] = [s.length_ns for s in unit.spans]
     causes: dict[str, I64] = {}
     pieces: list[tuple[I64, I64, I64]] = []
     for index in unit.inputs:
@@ -122,32 +122,48 @@ def span_parts(session: Session, unit: Unit, cancel: CancelToken | None = None) 
         busy = unions(trace, unit.device).work
         _, k, start, end = _pieces(trace, unit.device, Paint.MEMORY, spans)
         np.add.at(figures[:, 3], which[k], end - start - covered(busy, end) + covered(busy, start))
-    for place, span in enumerate(unit.spans):
         if cancel is not None:
             cancel.check()
-        figures[place, 0] = span.length_ns
-        for low, high, where in ((span.start_ns, span.work_ns, BETWEEN), (span.work_ns, span.end_ns, "")):
-            for name, ns in _idle_causes(span.trace, unit.device, low, high):
-                figures[place, 4] += ns
-                causes.setdefault(where + name, np.zeros(count, np.int64))[place] += ns
+        _charge_idle(trace, unit.device, spans, which, figures, causes)
     if (figures[:, 1:].sum(axis=1) != figures[:, 0]).any() or (comm.sum(axis=1) != figures[:, 2]).any():
         raise AssertionError("the parts of a span do not add up to its length")
     joined = [np.concatenate([p[i] for p in pieces]) if pieces else np.empty(0, np.int64) for i in range(3)]
     return SpanParts(figures, comm, causes, *joined)
 
 
-def _idle_causes(trace: Trace, device: int, low: int, high: int) -> list[tuple[str, int]]:
-    """The idle time of [low, high) by cause."""
-    split = idle(trace, device, (low, high)) if high > low else None
-    if split is None:
-        return []
-    hosts = dict(split.host_causes)
-    if hosts.get(UNTRACED):
-        early = min(hosts[UNTRACED], untraced_before_communication(trace, device, low, high))
-        hosts[UNTRACED], hosts[BEFORE_COMM] = hosts[UNTRACED] - early, early
-    parts = [(f"host: {name}", ns) for name, ns in hosts.items()]
-    parts += [(f"queued: {name}", ns) for name, ns in split.dependency_causes.items()]
-    return [(name, ns) for name, ns in (*parts, ("launch", split.launch_ns), ("unknown", split.unknown_ns)) if ns]
+def _charge_idle(
+    trace: Trace, device: int, spans: Sequence[Span], which: I64, figures: I64, causes: dict[str, I64]
+) -> None:
+    """The idle time of spans by cause, that before the step's first work apart."""
+    start, end = device_gaps(trace, device, (spans[0].start_ns, max(s.end_ns for s in spans)))
+    split = device_split(trace, device, start, end)
+    parts = gap_parts(trace, device, split)
+    # Two windows per span: before its work began, and from then on.
+    borders = [(s.start_ns, s.work_ns, s.end_ns) for s in spans]
+    low = np.array([b for a, m, _ in borders for b in (a, m)], np.int64)
+    high = np.array([b for _, m, e in borders for b in (m, e)], np.int64)
+    piece, window, begin, until = cut(parts.start, parts.end, low, high)
+    after = split.after[parts.gap[piece]]
+    paints = gpu_work(trace).paint
+    before_comm = (after >= 0) & (paints[np.maximum(after, 0)] == Paint.COMM) if len(paints) else after >= 0
+    code = parts.cause[piece].astype(np.int64)
+    code = np.where((code == CODE[UNTRACED]) & before_comm, len(CAUSES), code)
+    np.add.at(figures[:, 4], which[window // 2], until - begin)
+    for one in np.unique(code).tolist():
+        for inside in (0, 1):
+            mine = (code == one) & (window % 2 == inside)
+            if mine.any():
+                name = ("" if inside else BETWEEN) + _cause_name(one)
+                sums = causes.setdefault(name, np.zeros(len(figures), np.int64))
+                np.add.at(sums, which[window[mine] // 2], (until - begin)[mine])
+
+
+def _cause_name(code: int) -> str:
+    if code == len(CAUSES):
+        return f"host: {BEFORE_COMM}"
+    # What is a slow start is told from the file's own launches: from run to run it may fall to the other side.
+    name = LAUNCH if CAUSES[code] == SLOW_START else CAUSES[code]
+    return f"host: {name}" if name in HOST else f"queued: {name}" if name in DEPENDENCY_CAUSES else name
 
 
 def _charge_comm(
@@ -171,17 +187,25 @@ def _charge_comm(
 def _pieces(trace: Trace, device: int, paint: Paint, spans: Sequence[Span]) -> tuple[I64, I64, I64, I64]:
     """What each piece of GPU work of a class is charged, cut at the spans: (position, span, start, end), disjoint."""
     at, start, end = _charged(trace, device, paint)
-    # Spans ascend and do not overlap; so do the pieces: each piece touches a run of spans.
     low = np.array([s.start_ns for s in spans], np.int64)
     high = np.array([s.end_ns for s in spans], np.int64)
+    piece, k, begin, until = cut(start, end, low, high)
+    return at[piece], k, begin, until
+
+
+def cut(start: I64, end: I64, low: I64, high: I64) -> tuple[I64, I64, I64, I64]:
+    """Cut pieces at windows: (piece, window, start, end) of what lies in them.
+
+    Both are disjoint and ascend, so each piece touches a run of windows.
+    """
     first = np.searchsorted(high, start, "right")
     last = np.searchsorted(low, end, "left")
     counts = np.maximum(last - first, 0)
-    piece = np.repeat(np.arange(len(at)), counts)
+    piece = np.repeat(np.arange(len(start)), counts)
     k = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
     begin, until = np.maximum(start[piece], low[k]), np.minimum(end[piece], high[k])
     real = until > begin
-    return at[piece][real], k[real].astype(np.int64), begin[real], until[real]
+    return piece[real], k[real].astype(np.int64), begin[real], until[real]
 
 
 def _charged(trace: Trace, device: int, paint: Paint) -> tuple[I64, I64, I64]:
@@ -212,26 +236,6 @@ def exposed_transfer(session: Session, index: int) -> I64:
         return out
 
     return session.clocked_memo(("exposed_transfer", index), build)
-
-
-def untraced_before_communication(trace: Trace, device: int, low: int, high: int) -> int:
-    """Idle of a range of raw ns before communication while its thread was inside nothing that was traced, ns."""
-    work, calls = gpu_work(trace), links(trace).call_of
-    part = work.of_device(device)
-    start, end = device_gaps(trace, device, (low, high))
-    after = part.start + np.searchsorted(work.start_ns[part], end, "left")
-    inside = after < part.stop
-    start, after = start[inside], after[inside]
-    call = np.where(work.paint[after] == Paint.COMM, calls[after], -1)
-    start, end, call = start[call >= 0], work.start_ns[after][call >= 0], call[call >= 0]
-    until = np.minimum(trace.slices.start_ns[call], end)
-    idle_host = (until > start) & (draining_call(trace, start) < 0)
-    start, until, call = start[idle_host], until[idle_host], call[idle_host]
-    lanes, total = lanes_of_rows(trace, call), 0
-    for lane in np.unique(lanes):
-        time, mine = thread_time(trace, int(lane)), lanes == lane
-        total += int(charge(time.start, time.kind, start[mine], until[mine], len(HOST_CAUSES))[:, -1].sum())
-    return total
 
 
 def covered(union: tuple[I64, I64], until: I64) -> I64:
