@@ -94,38 +94,48 @@ class StackedBar(PaintedWidget):
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         metrics = self.fontMetrics()
-        for (_, ns, paint), rect in zip(self._frame.parts, self.part_rects(), strict=False):
+        for i, ((_, ns, paint), rect) in enumerate(zip(self._frame.parts, self.part_rects(), strict=False)):
             if rect.width() <= 0:
                 continue
-            if paint is None:
+            ink = self._ink(i, paint)
+            if ink is None:
                 fill_idle(painter, self._theme, rect)
             else:
-                painter.fillRect(rect, QColor(self._theme.paints[paint]))
+                painter.fillRect(rect, QColor(ink[0]))
             text = format_share(ns, self._frame.total_ns)
             if metrics.horizontalAdvance(text) + 8 <= rect.width():
-                self._write_share(painter, rect, text, paint)
+                self._write_share(painter, rect, text, ink)
         painter.setPen(QPen(color(self._theme, "line"), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(QRectF(0.5, 0.5, self.width() - 1, BAR_HEIGHT))
         for part, x, y, text in self._legend(self.width()):
-            paint = self._frame.parts[part][2]
+            ink = self._ink(part, self._frame.parts[part][2])
             chip = QRectF(x, y - metrics.ascent() / 2 - CHIP / 2 + 1, CHIP, CHIP)
-            if paint is None:
+            if ink is None:
                 fill_idle(painter, self._theme, chip)
                 painter.setPen(color(self._theme, "line"))
                 painter.drawRect(chip)
             else:
-                painter.fillRect(chip, QColor(self._theme.paints[paint]))
+                painter.fillRect(chip, QColor(ink[0]))
             painter.setPen(color(self._theme, "text"))
             painter.drawText(QPointF(x + CHIP + 5, y), text)
 
-    def _write_share(self, painter: QPainter, rect: QRectF, text: str, paint: Paint | None) -> None:
+    def _ink(self, part: int, paint: Paint | None) -> tuple[str, str] | None:
+        """Fill and text colour of a part; None for idle."""
+        assert self._frame is not None
         assert self._theme is not None
-        if paint is None:
+        if self._frame.hues:
+            hue = self._frame.hues[part]
+            return None if hue < 0 else (self._theme.hues[hue], self._theme.hue_text[hue])
+        return None if paint is None else (self._theme.paints[paint], self._theme.paint_text[paint])
+
+    def _write_share(self, painter: QPainter, rect: QRectF, text: str, ink: tuple[str, str] | None) -> None:
+        assert self._theme is not None
+        if ink is None:
             around = self.fontMetrics().horizontalAdvance(text) + 6
             box = QRectF(rect.center().x() - around / 2, rect.center().y() - 8, around, 16)
             painter.fillRect(box, color(self._theme, "gap"))
-        painter.setPen(color(self._theme, "text") if paint is None else QColor(self._theme.paint_text[paint]))
+        painter.setPen(color(self._theme, "text") if ink is None else QColor(ink[1]))
         painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, text)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

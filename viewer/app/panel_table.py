@@ -75,6 +75,15 @@ PANELS: Final = (
         tip="Pipeline stages, micro-batches and the bubble against theory",
         height=320,
     ),
+    PanelSpec(
+        "communication",
+        "Communication",
+        "below",
+        make="viewer.panels.communication:CommunicationPanel",
+        text="C&ommunication",
+        tip="Exposed communication taken apart: waiting, volume, rate and what nothing hid; every collective by size",
+        height=340,
+    ),
 )
 """In the order of their tabs. Named in the table alone, a panel follows the JobContext it is given."""
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from viewer.base.ids import Paint
 from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration
-from viewer.base.units import format_count
+from viewer.base.units import format_bytes, format_count
 
-TEXT, NS, COUNT, SHARE, NUMBER = "text", "ns", "count", "share", "number"
-"""Kinds of columns: texts; whole ns; whole numbers; parts of 1 (None where there is no whole); numbers of any size."""
+TEXT, NS, COUNT, SHARE, NUMBER, BYTES = "text", "ns", "count", "share", "number", "bytes"
+"""Kinds of columns: texts; whole ns; whole numbers; parts of 1 (None where there is no whole); numbers of any size;
+sizes in bytes."""
 _NONE: Final = "–"
 
 
@@ -80,6 +81,8 @@ def show(kind: str, value: Any) -> str:
         return format_duration(int(value))
     if kind == COUNT:
         return format_count(int(value))
+    if kind == BYTES:
+        return format_bytes(int(value))
     if kind == NUMBER:
         return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return f"{100 * value:.1f} %" if kind == SHARE else str(value)

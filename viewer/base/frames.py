@@ -240,6 +240,8 @@ class BarFrame:
 
     parts: tuple[tuple[str, int, Paint | None], ...]
     total_ns: int
+    hues: tuple[int, ...] = ()
+    """Per part a colour that means no class (an index into the theme's hues; below 0 for idle); paints are not used."""
 
 
 @dataclass(frozen=True, slots=True)

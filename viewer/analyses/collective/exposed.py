@@ -34,11 +34,11 @@ def _build(trace: Trace) -> I64:
         before = np.maximum.accumulate(end)
         begin = np.minimum(np.maximum(start, np.concatenate((start[:1], before[:-1]))), end)
         compute = unions(trace, device).compute
-        out[at] = (end - begin) - (_covered(*compute, end) - _covered(*compute, begin))
+        out[at] = (end - begin) - (covered(*compute, end) - covered(*compute, begin))
     return out
 
 
-def _covered(start: I64, end: I64, until: I64) -> I64:
+def covered(start: I64, end: I64, until: I64) -> I64:
     """How much of disjoint, ascending intervals lies before each instant, ns."""
     if not len(start):
         return np.zeros(len(until), np.int64)

@@ -67,16 +67,27 @@ def bus_factor(kind: Kind, members_count: int) -> float | None:
     return None
 
 
-def communication_table(session: Session) -> list[CommunicationRow]:
-    """The rows of a job, largest sum first. Built once per session."""
-    return session.clocked_memo("communication_table", lambda: _build(session))
+def communication_table(session: Session, rank: int | None = None) -> list[CommunicationRow]:
+    """The rows of a job, or of the kernels of one rank (RankGroup id), largest sum first. Built once per session."""
+    return session.clocked_memo(("communication_table", rank), lambda: _build(session, rank))
 
 
-def _build(session: Session) -> list[CommunicationRow]:
+def row_kernels(session: Session, row: CommunicationRow, rank: int | None = None) -> NDArray[np.bool_]:
+    """Which kernels of ``everything`` a row stands for."""
+    every = everything(session)
+    group = -1 if row.group is None else row.group.id
+    size = ABSENT if row.bytes is None else row.bytes
+    which: NDArray[np.bool_] = (every.kind == row.kind) & (every.group == group) & (every.size == size)
+    return which if rank is None else which & (every.node == rank)
+
+
+def _build(session: Session, rank: int | None) -> list[CommunicationRow]:
     every = everything(session)
     op, wait, transfer, complete = kernel_waits(session)
     exposed_ns = _exposed(session, every)
     order = np.lexsort((every.size, every.group, every.kind))
+    if rank is not None:
+        order = order[every.node[order] == rank]
     keys = np.stack((every.kind.astype(np.int64), every.group.astype(np.int64), every.size))[:, order]
     if not len(order):
         return []

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.collective.communication import communication
-from viewer.analyses.collective.exposed_parts import Hiding, Part
-from viewer.analyses.collective.hiding import held
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.waits import doubt
@@ -26,35 +21,6 @@ I64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 SHOWN = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Exposed:
-    """Per kernel of ``everything``: exposed ns by Part and by Hiding (of its transfer), and its label of Hiding."""
-
-    parts: I64
-    transfers: I64
-    hiding: NDArray[np.uint8]
-
-
-def exposed_of(session: Session) -> Exposed:
-    """The exposed time of each communication kernel. Built once per card."""
-
-    def build() -> Exposed:
-        every, splits = everything(session), communication(session)
-        count = len(every.kind)
-        parts, transfers = np.zeros((len(Part), count), np.int64), np.zeros((len(Hiding), count), np.int64)
-        label = np.zeros(count, np.uint8)
-        for item in session.inputs:
-            mine = np.flatnonzero(every.input == item.index)
-            if len(mine):
-                found = splits[item.index]
-                parts[:, mine] = found.parts[:, every.at[mine]]
-                transfers[:, mine] = found.transfers[:, every.at[mine]]
-                label[mine] = held(session, item).hiding[every.at[mine]]
-        return Exposed(parts, transfers, label)
-
-    return session.card_memo("exposed_of_kernels", build)
 
 
 def step_counts(session: Session) -> I64:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from viewer.analyses.collective.exposed_kernels import exposed_of
 from viewer.analyses.collective.exposed_parts import Hiding
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.hiding import held
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.analyses.findings.communicating import exposed_of, least_ns, longest, per_step
+from viewer.analyses.findings.communicating import least_ns, longest, per_step
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_detaching
 from viewer.base.time import format_duration

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.baseline import curve_of
+from viewer.analyses.collective.exposed_kernels import exposed_of
 from viewer.analyses.collective.groups import JobGroup, job_groups
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.table import kernel_waits
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.analyses.findings.communicating import exposed_of, least_ns, longest, per_step
+from viewer.analyses.findings.communicating import least_ns, longest, per_step
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_faster
 from viewer.analyses.gpu_work import gpu_work

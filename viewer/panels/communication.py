@@ -1,0 +1,309 @@
+"""The Communication panel: exposed time taken apart, a table of all collectives, and what a chosen row did."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.analyses.query import QueryError
+from viewer.base.frames import Jump
+from viewer.base.theme import Theme
+from viewer.base.work import CancelToken
+from viewer.panels.breakdown import error_sentence
+from viewer.panels.context import JobContext
+from viewer.store.session import Session
+from viewer.views.communication import EXPLAINED, Bools, CommunicationView, communication_view, totals
+from viewer.views.communication_row import RowView, row_view
+from viewer.views.range_table import matching
+from widgets.bar import StackedBar
+from widgets.column_table import ColumnTable
+from widgets.curve_plot import CurvePlot
+from widgets.histogram import Histogram
+from widgets.pace_plot import PacePlot
+from widgets.table import DataTable
+from widgets.theming import color, palette_of, set_tip
+from widgets.wrap_label import WrapLabel
+
+HINT: Final = "Open a trace: this panel takes its communication apart into waiting, volume, rate and overlap."
+COMPUTING: Final = "Taking communication apart…"
+Asked = tuple[int, int | None]
+
+
+class CommunicationPanel(QWidget):
+    """Follows the selected rank while it is shown; the newest request wins.
+
+    Signals:
+        save_requested(list[list[str]]): write these rows, heads first, to a file of the user's choice.
+    """
+
+    save_requested = Signal(object)
+
+    def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._asked: Asked | None = None
+        self._view: CommunicationView | None = None
+        self._row: int | None = None
+        self._group: int | None = None
+        self.setAccessibleName("Communication")
+        self._build()
+        context.selection_changed.connect(self._refresh)
+        context.session_changed.connect(self._session_changed)
+        context.theme_changed.connect(self._set_theme)
+        self.filter.textChanged.connect(self._filter)
+        self.copy_button.clicked.connect(self.table.copy)
+        self.save_button.clicked.connect(self._save)
+        self.table.row_clicked.connect(self._clicked)
+        self.pace.chosen.connect(self._go_to_operation)
+        self.curve.chosen.connect(self._clicked)
+        self.hiders.jump_requested.connect(self._jump)
+        self._set_theme(context.theme)
+        self._say(HINT)
+
+    def _build(self) -> None:
+        self.sentence = WrapLabel(self, max_lines=2)
+        self.bar = StackedBar(self)
+        self.note = WrapLabel(self, max_lines=1)
+        self.filter = QLineEdit(self)
+        self.filter.setPlaceholderText("Filter: allreduce  -send")
+        self.filter.setAccessibleName("Filter the rows")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setMaximumWidth(220)
+        self.copy_button = QPushButton("Copy", self)
+        set_tip(self.copy_button, "Copy the selected rows, or all, as tab-separated values")
+        self.save_button = QPushButton("Save CSV…", self)
+        set_tip(self.save_button, "Save the selected rows, or all, as comma-separated values")
+        self.table = ColumnTable(self)
+        self.pace = PacePlot(self)
+        self.histogram = Histogram(self)
+        self.curve = CurvePlot(self)
+        self.why = WrapLabel(self, max_lines=3)
+        self.hiders = DataTable(self, max_rows=40, min_rows=2)
+        self.details = QTabWidget(self)
+        self.details.setDocumentMode(True)
+        self.details.addTab(self.pace, "Over the run")
+        self.details.addTab(_top(self.histogram), "Distribution")
+        self.details.addTab(self.curve, "Rate by size")
+        self.details.addTab(_top(self.why, self.hiders), "Hidden by")
+        self.details.hide()
+        self.parts = QSplitter(Qt.Orientation.Horizontal, self)
+        self.parts.addWidget(self.table)
+        self.parts.addWidget(self.details)
+        self.parts.setChildrenCollapsible(False)
+        self.parts.setStretchFactor(0, 3)
+        self.parts.setStretchFactor(1, 2)
+        head = QHBoxLayout()
+        head.setSpacing(6)
+        head.addWidget(self.sentence, 1)
+        for part in (self.filter, self.copy_button, self.save_button):
+            head.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 4, 8, 4)
+        layout.setSpacing(4)
+        layout.addLayout(head)
+        layout.addWidget(self.bar)
+        layout.addWidget(self.note)
+        layout.addWidget(self.parts, 1)
+
+    def sizeHint(self) -> QSize:
+        """Wide and low."""
+        return QSize(1100, 340)
+
+    @property
+    def shown(self) -> CommunicationView | None:
+        """What the panel shows; None before there is anything."""
+        return self._view
+
+    def _set_theme(self, theme: Theme) -> None:
+        self.setPalette(palette_of(theme))
+        self.setAutoFillBackground(True)
+        for part in (self.bar, self.table, self.pace, self.histogram, self.curve, self.hiders):
+            part.set_theme(theme)
+        self.sentence.set_color(color(theme, "text"))
+        for label in (self.note, self.why):
+            label.set_color(color(theme, "muted"))
+
+    # what is counted
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Count what a hidden panel did not."""
+        super().showEvent(event)
+        self._refresh()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """A hidden panel computes nothing."""
+        super().hideEvent(event)
+        self._context.work.cancel("communication")
+        self._asked = None
+
+    def _session_changed(self, _: Session) -> None:
+        self._asked = self._row = None
+        self._show_row(None)
+        self._refresh()
+
+    def _rank(self) -> int | None:
+        """The rank that is counted: looking at slices of other ranks leaves the table as it is."""
+        selection = self._context.selection
+        if selection.slice is None and selection.gap is None:
+            self._group = selection.group
+        return self._group if any(g.id == self._group for g in self._context.session.groups) else None
+
+    def _refresh(self, _: object = None) -> None:
+        session = self._context.session
+        if not self.isVisible():
+            return
+        if not session.inputs:
+            self._context.work.cancel("communication")
+            self._asked = None
+            self._say(HINT)
+            return
+        rank = self._rank()
+        if self._asked == (id(session), rank):
+            return
+        self._asked = (id(session), rank)
+        if self._view is None or self._view.session is not session:
+            self._say(COMPUTING)
+        self._context.work.submit(
+            "communication", lambda cancel: communication_view(session, rank, cancel), self._show, self._failed
+        )
+
+    def _show(self, view: CommunicationView) -> None:
+        before = self._view
+        self._view = view
+        where = "" if view.rank is None else f"{view.session.groups[view.rank].label}: "
+        self.sentence.set_text(where + view.sentence)
+        self.note.set_text(view.note)
+        self.note.setVisible(bool(view.rows))
+        self.bar.setVisible(view.bar is not None)
+        if view.bar is not None:
+            self.bar.set_frame(view.bar)
+            set_tip(self.bar, EXPLAINED)
+        self.parts.setVisible(bool(view.rows))
+        self._show_tools(bool(view.rows))
+        if before is None:
+            self.table.set_order("Exposed", True)
+        keep = self._keep(view)
+        self.table.set_frame(view.frame, keep, totals(view, keep))
+        self._follow(before)
+
+    def _follow(self, before: CommunicationView | None) -> None:
+        """The row that was chosen before, in the rows of another rank."""
+        view, row = self._view, self._row
+        self._row = None
+        if view is not None and before is not None and row is not None and row < len(before.rows):
+            old = before.rows[row]
+            key = (old.kind, old.group, old.bytes)
+            self._row = next((i for i, r in enumerate(view.rows) if (r.kind, r.group, r.bytes) == key), None)
+        if self._row is None:
+            self._show_row(None)
+        else:
+            self._ask_row(self._row)
+
+    def _failed(self, error: Exception) -> None:
+        self._asked = None
+        self._say(error_sentence("Communication", error))
+
+    def _say(self, text: str) -> None:
+        self._view = None
+        self.sentence.set_text(text)
+        self.note.set_text("")
+        self._show_tools(False)
+        for part in (self.bar, self.note, self.parts):
+            part.hide()
+
+    def _show_tools(self, shown: bool) -> None:
+        for part in (self.filter, self.copy_button, self.save_button):
+            part.setVisible(shown)
+
+    # filter and files
+
+    def _keep(self, view: CommunicationView) -> Bools | None:
+        problem, keep = "", None
+        try:
+            keep = matching(view.frame, self.filter.text())
+        except QueryError as error:
+            problem = str(error)
+        palette = palette_of(self._context.theme)
+        if problem:
+            palette.setColor(palette.ColorRole.Text, color(self._context.theme, "error"))
+        self.filter.setPalette(palette)
+        set_tip(self.filter, problem or "Words are looked for in the first column; a minus before one turns it round")
+        return keep
+
+    def _filter(self, _: str) -> None:
+        if self._view is not None:
+            keep = self._keep(self._view)
+            self.table.set_keep(keep, totals(self._view, keep))
+
+    def _save(self) -> None:
+        self.save_requested.emit(self.table.model.frame.records(self.table.chosen_rows()))
+
+    # one row
+
+    def _clicked(self, row: int) -> None:
+        view = self._view
+        if view is None or view.session is not self._context.session:
+            return
+        self._ask_row(row)
+        self._jump(view.longest(row))
+
+    def _ask_row(self, row: int) -> None:
+        view = self._view
+        assert view is not None
+        self._row = row
+
+        def find(cancel: CancelToken) -> RowView:
+            cancel.check()
+            return row_view(view, row)
+
+        self._context.work.submit("communication row", find, self._show_row)
+
+    def _show_row(self, found: RowView | None) -> None:
+        if found is None:
+            self._context.work.cancel("communication row")
+            self.details.hide()
+            return
+        self.pace.set_frame(found.pace)
+        self.curve.set_frame(found.curve)
+        self.why.set_text(found.hiding)
+        self.histogram.setVisible(found.histogram is not None)
+        if found.histogram is not None:
+            self.histogram.set_frame(found.histogram)
+        self.hiders.setVisible(found.hiders is not None)
+        if found.hiders is not None:
+            self.hiders.set_frame(found.hiders)
+        self.details.setTabVisible(1, found.histogram is not None)
+        self.details.setTabVisible(2, found.curve is not None)
+        if self.details.isHidden():
+            self.details.show()
+            self.parts.setSizes([self.parts.width() * 6 // 10, self.parts.width() * 4 // 10])
+
+    def _go_to_operation(self, at: int) -> None:
+        if self.pace.frame is not None:
+            self._jump(self.pace.frame.ref(at))
+
+    def _jump(self, target: Jump) -> None:
+        if target is not None:
+            self._context.jump(target)
+
+
+def _top(*parts: QWidget) -> QWidget:
+    box = QWidget()
+    column = QVBoxLayout(box)
+    column.setContentsMargins(4, 4, 0, 0)
+    column.setSpacing(4)
+    for part in parts:
+        column.addWidget(part)
+    column.addStretch(1)
+    return box
