@@ -17,7 +17,14 @@ from viewer.store.session import Session
 
 log = logging.getLogger(__name__)
 
-DETECTORS: Final[tuple[str, ...]] = ("caveats", "late_rank", "uneven", "serialised_communication", "small_messages")
+DETECTORS: Final[tuple[str, ...]] = (
+    "caveats",
+    "late_rank",
+    "uneven",
+    "serialised_communication",
+    "small_messages",
+    "bubble",
+)
 """Names of modules of this folder, the cheap ones first."""
 
 
