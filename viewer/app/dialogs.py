@@ -34,6 +34,7 @@ TRACE_FILTER = (
     " *.rankscope);;Sessions (*.rankscope);;All files (*)"
 )
 CLOCK_FILTER = "Reports and offsets (*.json);;All files (*)"
+CARD_FILTER = "Job card (*.toml);;All files (*)"
 SESSION_FILTER = "Rankscope sessions (*.rankscope)"
 Answer = Literal["save", "discard", "cancel"]
 
@@ -69,6 +70,18 @@ def ask_clock_file(parent: QWidget, folder: str) -> Path | None:
 def ask_clock_target(parent: QWidget, folder: str) -> Path | None:
     """Let the user name a file for the offsets; None when they do not."""
     name, _ = QFileDialog.getSaveFileName(parent, "Save clock offsets", f"{folder}/clocks.json", CLOCK_FILTER)
+    return Path(name) if name else None
+
+
+def ask_card_file(parent: QWidget, folder: str) -> Path | None:
+    """Let the user choose a job card; None when they do not."""
+    name, _ = QFileDialog.getOpenFileName(parent, "Load job card", folder, CARD_FILTER)
+    return Path(name) if name else None
+
+
+def ask_card_target(parent: QWidget, folder: str) -> Path | None:
+    """Let the user name a file for the job card; None when they do not."""
+    name, _ = QFileDialog.getSaveFileName(parent, "Save job card", f"{folder}/job.toml", CARD_FILTER)
     return Path(name) if name else None
 
 

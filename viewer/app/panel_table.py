@@ -46,6 +46,18 @@ PANELS: Final = (
     PanelSpec("clocks", "Clocks", shown=True),
     PanelSpec("files", "Import", shown=True),
     PanelSpec("kept", "Notes", shown=True),
+    PanelSpec(
+        "fingerprint",
+        "Fingerprint",
+        text="&Fingerprint",
+        tip="Five figures of a training job against theory and usual ranges, and where the peak goes",
+    ),
+    PanelSpec(
+        "job_card",
+        "Job card",
+        text="&Job Card",
+        tip="What no trace says of a job: model, parallel plan, run and hardware",
+    ),
     PanelSpec("range", "Selection", "below"),
     PanelSpec("stragglers", "Stragglers", "below", height=290),
     PanelSpec(

@@ -9,6 +9,7 @@ from viewer.app.features.clocks import ClocksFeature
 from viewer.app.features.command_palette import CommandPalette
 from viewer.app.features.find import Find
 from viewer.app.features.findings import Findings
+from viewer.app.features.job_card import JobCardFeature
 from viewer.app.features.lane_view import LaneView
 from viewer.app.features.marks import MarksFeature
 from viewer.app.features.measure import Measuring
@@ -38,5 +39,6 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     Running,
     Stragglers,
     Findings,
+    JobCardFeature,
     SidePanels,
 )

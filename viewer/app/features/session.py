@@ -107,7 +107,8 @@ class SessionFeature(Feature):
 
     def _changed(self, _: object = None) -> None:
         self._discarded = False
-        self.window.setWindowModified(self.dirty)
+        if frozenset(self.window.job.paths) == self._paths:  # else another job is about to be shown
+            self.window.setWindowModified(self.dirty)
         if not self._timer.isActive():
             self._timer.start()
 
@@ -312,6 +313,7 @@ class SessionFeature(Feature):
         self._use(NoteBook(), MarkBook(), BookmarkBook(), frozenset())
         self._saved = self._state()
         self._changed()
+        self.window.setWindowModified(False)
 
     def _show(self, coming: _Coming) -> None:
         """Notes, marks and bookmarks at once; the view when all files are open."""

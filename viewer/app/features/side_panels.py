@@ -30,6 +30,8 @@ def load_panels() -> None:
     import viewer.panels.clocks
     import viewer.panels.files
     import viewer.panels.findings
+    import viewer.panels.fingerprint
+    import viewer.panels.job_card
     import viewer.panels.kept_panel
     import viewer.panels.range_table
     import viewer.panels.stragglers  # noqa: F401
