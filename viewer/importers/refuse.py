@@ -13,7 +13,6 @@ _KNOWN: Final = (
     (b"SQLite format 3\0", "is an SQLite database", "Open the profiler's JSON trace instead."),
     (b"PK\x03\x04", "is an archive inside an archive", "Unpack the outer one and give what is inside."),
     (b"\x04\x22\x4d\x18", "is compressed with lz4", "Unpack it with lz4 -d first."),
-    (b"PAR1", "is a Parquet table", STEP),
     (b"ARROW1", "is an Arrow file", STEP),
     (b"\x7fELF", "is a program", STEP),
 )

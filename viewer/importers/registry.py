@@ -15,6 +15,7 @@ from viewer.importers.refuse import foreign_json, refusal
 from viewer.importers.rocprofv3 import Rocprofv3Importer
 from viewer.importers.source import Source, as_source, explain_os_error, text_head
 from viewer.importers.straggler import StragglerImporter
+from viewer.importers.straggler_parquet import StragglerParquetImporter
 from viewer.importers.torch_snapshot import TorchSnapshotImporter
 from viewer.importers.trace_viewer import TraceViewerImporter
 from viewer.importers.viztracer import VizTracerImporter
@@ -24,6 +25,7 @@ IMPORTERS.add(VizTracerImporter.name, VizTracerImporter())
 IMPORTERS.add(KinetoImporter.name, KinetoImporter())
 IMPORTERS.add(TraceViewerImporter.name, TraceViewerImporter())
 IMPORTERS.add(StragglerImporter.name, StragglerImporter())
+IMPORTERS.add(StragglerParquetImporter.name, StragglerParquetImporter())
 IMPORTERS.add(MegatronAppImporter.name, MegatronAppImporter())
 IMPORTERS.add(Rocprofv3Importer.name, Rocprofv3Importer())
 IMPORTERS.add(ProtonImporter.name, ProtonImporter())

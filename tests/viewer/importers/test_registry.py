@@ -17,6 +17,7 @@ CLAIMS = {
     "chrome": ("chrome-odd/*.json", "jax-xla/tf_trace_viewer_trace.json"),
     "viztracer": ("viztracer/*.json",),
     "straggler-timeline": ("megascale/straggler_ST/*timeline-ST.json.gz",),
+    "straggler-parquet": ("megascale/straggler_ST/*.parquet",),
     "megatronapp": ("megascale/megatronapp/*.json",),
     "proton": ("proton/*.json",),
     "rocprofv3": ("rocm/*.json.gz",),
