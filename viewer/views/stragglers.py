@@ -36,11 +36,12 @@ HOW = (
 LINK_HEADERS = ("kind", "group", "size", "busbw", "others", "waiting")
 LINK_HOW = (
     "Kind of operation.",
-    "The group of ranks.",
+    "The group of ranks, or the two ranks of a send.",
     "Bytes of one operation.",
     "Median over its operations, bytes × factor ÷ transfer, without waiting.",
-    "Median of the other groups of the same kind, number of members and size.",
-    "Waiting ÷ (waiting + transfer) of its operations: small, so the link is slow, not a rank late.",
+    "Median of the other groups (or pairs) of the same kind, number of members and size.",
+    "Waiting ÷ (waiting + transfer) of its operations: small, so the link is slow, not a rank late. Of sends – : they "
+    "wait for nobody.",
 )
 
 
@@ -145,10 +146,10 @@ def _links(session: Session) -> TableFrame | None:
     keys: list[tuple[object, ...]] = []
     for link in found:
         kind = link.kind.name.lower().replace("_", " ")
-        label = shown(link.group.label, 60)
+        label = shown(link.label, 60)
         rows.append(
             (kind, label, format_bytes(link.bytes), f"{link.busbw_gbps:,.1f} GB/s", f"{link.usual_gbps:,.1f} GB/s",
-             f"{link.wait_share:.0%}")
+             NONE if link.wait_share is None else f"{link.wait_share:.0%}")
         )  # fmt: skip
         keys.append((kind, label, link.bytes, link.busbw_gbps, link.usual_gbps, link.wait_share))
     return TableFrame(LINK_HEADERS, rows, keys, [], LINK_HOW)

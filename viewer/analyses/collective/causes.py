@@ -23,7 +23,7 @@ from viewer.store.session import Session
 
 SLOWER, ONE_KERNEL, MORE_WORK = "slower kernels", "one slow kernel", "more work"
 HOST, LOADING, COLLECTION = "host late", "data loading", "garbage collection"
-UNKNOWN = "unknown"
+UNKNOWN, LINK = "unknown", "slow link"
 EXPLAINS: Final = 0.3
 """A cause explains at least this share of the own lateness, else the cause is unknown."""
 SLOWER_BY: Final = 1.02
@@ -200,6 +200,9 @@ def _judge(
     if explained < EXPLAINS * own_ns:
         code, words = UNKNOWN, "its kernels and its host take no longer than its peers': the cause is unknown"
         explained = 0.0
+        link = _slow_link(session, group)
+        if link is not None:
+            code, explained, words = LINK, *link
     elif code == SLOWER:
         top = max(names, key=lambda n: n.slower)
         gains = sum(max(n.slower, 0.0) for n in names)
@@ -225,6 +228,25 @@ def _judge(
         words = f"its GPU waits {_ms(hosted)} longer per step for launches: the host is late"
     evidence = _evidence(session, step, kernels, host, names, parts)
     return Cause(group, code, min(explained / own_ns, 1.0), words, evidence, peers, ratio, share)
+
+
+def _slow_link(session: Session, group: int) -> tuple[float, str] | None:
+    """What the slowest link of a rank takes longer than others of its kind, ns per step, in words as well."""
+    from viewer.analyses.collective.matching import everything
+    from viewer.analyses.collective.rank_bandwidth import link_kernels, slow_links
+    from viewer.analyses.collective.table import kernel_waits
+
+    every, (_, _, transfer, _) = everything(session), kernel_waits(session)
+    steps = len(rank_steps(session, session.groups[group]))
+    for link in slow_links(session):
+        mine = link_kernels(session, link) & (every.node == group) & (transfer > 0)
+        if mine.any() and steps:
+            extra = float(np.maximum(transfer[mine] - link.usual_ns, 0).sum()) / steps
+            return extra, (
+                f"its link in {link.label} is slow: {link.busbw_gbps:,.1f} GB/s, others {link.usual_gbps:,.1f} GB/s, "
+                f"{_ms(extra)} more per step"
+            )
+    return None
 
 
 def _slowdown(names: list[_Named]) -> tuple[float | None, float | None]:

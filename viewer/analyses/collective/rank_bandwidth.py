@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.collective.alignment import align
 from viewer.analyses.collective.dependencies import step_starts
 from viewer.analyses.collective.groups import JobGroup
 from viewer.analyses.collective.kinds import POINT_TO_POINT, Kind
-from viewer.analyses.collective.matching import matches
+from viewer.analyses.collective.matching import everything, matches
 from viewer.analyses.collective.table import CommunicationRow, bus_factor, communication_table
-from viewer.analyses.collective.waits import members, waits
+from viewer.analyses.collective.waits import members, sent_waits, waits
 from viewer.base.ids import ABSENT
 from viewer.store.session import Session
 
@@ -57,30 +58,62 @@ def rank_bandwidth(session: Session, ranks: tuple[int, ...], steps: int) -> F64:
 
 @dataclass(frozen=True, slots=True)
 class SlowLink:
-    """A group whose operations run slower than those of ``others`` groups of the same kind, members and size.
+    """A group, or a pair of ranks, whose transfers are slower than those of ``others`` of the same kind and size.
 
-    GB/s are medians over operations of the transfer alone; ``wait_share`` is waiting / (waiting + transfer).
+    GB/s are medians over operations of the transfer alone; ``wait_share`` is waiting / (waiting + transfer), None for a
+    pair (a receive is posted early and waits for its send). ``pair`` is (from, to) of sends, None for a group; then
+    ``group`` is the process group.
     """
 
     kind: Kind
-    group: JobGroup
+    group: JobGroup | None
     bytes: int
     count: int
     busbw_gbps: float
     usual_gbps: float
     others: int
-    wait_share: float
+    wait_share: float | None
+    pair: tuple[int, int] | None = None
+
+    @property
+    def label(self) -> str:
+        """Text for people."""
+        if self.pair is not None:
+            return f"rank {self.pair[0]} → rank {self.pair[1]}"
+        return self.group.label if self.group is not None else "group not stated"
+
+    @property
+    def usual_ns(self) -> float:
+        """What one of its transfers would take at the others' rate, ns."""
+        factor = 1.0 if self.pair is not None or self.group is None else bus_factor(self.kind, self.group.size or 0)
+        return self.bytes * (factor or 1.0) / self.usual_gbps
 
 
 def slow_links(session: Session) -> list[SlowLink]:
-    """Groups with low busbw and small wait against others of the same kind, slowest first. Built once."""
+    """Groups and pairs with low busbw and small wait against others of the same kind, slowest first. Built once."""
     return session.clocked_memo("slow_links", lambda: _slow(session))
+
+
+def link_kernels(session: Session, link: SlowLink) -> NDArray[np.bool_]:
+    """Which kernels of ``everything`` ran over a slow link."""
+    every = everything(session)
+    same: NDArray[np.bool_] = every.size == link.bytes
+    if link.pair is None:
+        same &= (every.kind == link.kind) & (every.group == (-1 if link.group is None else link.group.id))
+        return same
+    source, target = link.pair
+    sends = (every.kind == Kind.SEND) & (every.rank == source) & (every.peer == target)
+    receives = (every.kind == Kind.RECV) & (every.rank == target) & (every.peer == source)
+    same &= sends | receives
+    return same
 
 
 def _slow(session: Session) -> list[SlowLink]:
     alike: dict[tuple[int, int, int], list[CommunicationRow]] = {}
     for row in communication_table(session):
-        if row.group is not None and row.group.size and row.bytes and row.busbw_p50_gbps and row.bound == "exact":
+        if row.kind in POINT_TO_POINT or row.bound != "exact" or row.group is None:
+            continue
+        if row.group.size and row.bytes and row.busbw_p50_gbps:
             alike.setdefault((int(row.kind), row.group.size, row.bytes), []).append(row)
     out = []
     for rows in alike.values():
@@ -93,5 +126,38 @@ def _slow(session: Session) -> list[SlowLink]:
             if mine < SLOW * usual and wait < transfer and row.group is not None and row.bytes:
                 share = wait / max(wait + transfer, 1)
                 out.append(SlowLink(row.kind, row.group, row.bytes, row.count, mine, usual, len(others), share))
+    out += _slow_pairs(session)
     out.sort(key=lambda link: link.busbw_gbps / link.usual_gbps)
+    return out
+
+
+def _slow_pairs(session: Session) -> list[SlowLink]:
+    """Pairs of ranks whose sends take longer than those of other pairs of that size.
+
+    A send is buffered and waits for nobody, so its kernel is the transfer: no clock is needed. Where the receive came
+    later than its send began, the send may have waited for it, and the operation tells nothing.
+    """
+    every, pairs, told = everything(session), align(session).pairs, sent_waits(session)
+    if not len(pairs):
+        return []
+    took = every.end[pairs.send] - every.start[pairs.send]
+    waited = (told.unsure == ABSENT) | (told.wait > told.unsure)  # the receive was there before the send began
+    size = every.size[pairs.send]
+    good = np.flatnonzero(waited & (size != ABSENT) & (size > 0) & (took > 0))
+    keys = np.stack((size, every.rank[pairs.send], every.peer[pairs.send]), axis=1)[good]
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    middle = [float(np.median(took[good[which == i]])) for i in range(len(distinct))]
+    counts = np.bincount(which, minlength=len(distinct))
+    out = []
+    for i, (moved, source, target) in enumerate(distinct.tolist()):
+        others = [middle[j] for j in range(len(distinct)) if j != i and distinct[j, 0] == moved]
+        if len(others) < LEAST_OTHERS or counts[i] < LEAST_OPERATIONS:
+            continue
+        usual = median(others)
+        if usual < SLOW * middle[i]:
+            rates = moved / middle[i], moved / usual
+            out.append(
+                SlowLink(Kind.SEND, None, moved, int(counts[i]), *rates, len(others), None, (int(source), int(target)))
+            )
     return out

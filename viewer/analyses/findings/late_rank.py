@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.causes import (
     COLLECTION,
     HOST,
+    LINK,
     LOADING,
     MORE_WORK,
     ONE_KERNEL,
@@ -44,9 +45,10 @@ NEXT: Final = {
     LOADING: "Speed up its data loading: more workers, pinned memory, prefetching; check its storage.",
     COLLECTION: "Collect garbage at the same step on all ranks (gc.disable(), then gc.collect() every some steps).",
     HOST: "Compare the load of its host's CPU with its peers': other processes, pinning to cores, NUMA, power mode.",
+    LINK: "Look at the path of this link: topology, PCIe width, network port, switch; run nccl-tests on these ranks.",
     UNKNOWN: "Compare one of its late steps with a peer's, lane by lane.",
 }
-FOLLOWS: Final = {LOADING: ("data-loading",), COLLECTION: ("garbage-collection",)}
+FOLLOWS: Final = {LOADING: ("data-loading",), COLLECTION: ("garbage-collection",), LINK: ("slow-link",)}
 """Causes that findings of other kinds name at their root."""
 SHOWN: Final = 4
 WORTH: Final = 0.05

@@ -24,6 +24,10 @@ DETECTORS: Final[tuple[str, ...]] = (
     "serialised_communication",
     "small_messages",
     "bubble",
+    "slow_link",
+    "wrong_placement",
+    "extra_collectives",
+    "exposed_communication",
 )
 """Names of modules of this folder, the cheap ones first."""
 
