@@ -175,6 +175,7 @@ ACTIONS: Final = (
         "raw_times", "&Analyze", "Base Ti&mes or Back", (), "", "Show raw base times; once more goes back", "job"
     ),
     ActionSpec("stragglers", "&Analyze", "S&tragglers", (), "", "Who is late, by how much, why, and who waits", "job"),
+    ActionSpec("run_history", "&Analyze", "&History…", (), "", "Figures over the runs of a baseline", separated=True),
     ActionSpec("reset_layout", "&View", "&Reset Panels", (), "", "Put all panels where they were at first"),
     ActionSpec("back", "&Go", "&Back", ("Alt+Left",), "back", "The view before this one", "job", also="Backspace"),
     ActionSpec("forward", "&Go", "&Forward", ("Alt+Right",), "forward", "The view that Back left", "job"),

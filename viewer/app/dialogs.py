@@ -51,6 +51,12 @@ def ask_folder(parent: QWidget, folder: str) -> list[Path]:
     return [Path(name)] if name else []
 
 
+def ask_baseline(parent: QWidget, folder: str) -> Path | None:
+    """Let the user choose the folder of a baseline store; None when they do not."""
+    name = QFileDialog.getExistingDirectory(parent, "Open the baseline of a regression check", folder)
+    return Path(name) if name else None
+
+
 def ask_save_as(parent: QWidget, suggested: Path) -> Path | None:
     """Let the user name a session file; None when they do not. The suffix is added where it lacks."""
     dialog = QFileDialog(parent, "Save the session", str(suggested), SESSION_FILTER)

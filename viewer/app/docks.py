@@ -120,8 +120,9 @@ class Docks:
         """Hide the panels; the start page has the window to itself."""
         self.state()
         self._in_job = False
-        for dock in self._docks.values():
-            dock.hide()
+        for name, dock in self._docks.items():
+            if panel_spec(name).needs_job:
+                dock.hide()
 
     def reset(self) -> None:
         """The first arrangement: tabs in a low window; in a high one Findings and Attribution above the others."""
@@ -159,7 +160,7 @@ class Docks:
     def show_panel(self, name: str) -> None:
         """Show a panel in front of those that share its place."""
         dock = self._docks[name]
-        if not self._in_job:
+        if not self._in_job and panel_spec(name).needs_job:
             return
         if panel_spec(name).place == "below":
             self.show_below(name, front=True)
@@ -178,7 +179,7 @@ class Docks:
     def show_below(self, name: str, *, front: bool = False) -> None:
         """Show a panel below the lanes, which keep most of the window; behind another one there unless ``front``."""
         dock = self._docks[name]
-        if not self._in_job or dock.isVisibleTo(self._window):
+        if (not self._in_job and panel_spec(name).needs_job) or dock.isVisibleTo(self._window):
             return
         other = next(
             (d for p in BELOW if p.name != name and (d := self._docks[p.name]).isVisibleTo(self._window)), None

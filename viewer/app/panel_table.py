@@ -20,6 +20,7 @@ class PanelSpec:
         keys: shortcuts of that entry.
         tip: what it answers.
         height: px that a panel below asks for at first.
+        needs_job: False for one that says something while no job is open.
     """
 
     name: str
@@ -31,6 +32,7 @@ class PanelSpec:
     keys: tuple[str, ...] = ()
     tip: str = ""
     height: int = 260
+    needs_job: bool = True
 
 
 PANELS: Final = (
@@ -58,6 +60,7 @@ PANELS: Final = (
         text="&Job Card",
         tip="What no trace says of a job: model, parallel plan, run and hardware",
     ),
+    PanelSpec("history", "History", "below", height=300, needs_job=False),
     PanelSpec("range", "Selection", "below"),
     PanelSpec("stragglers", "Stragglers", "below", height=290),
     PanelSpec(

@@ -36,6 +36,7 @@ class Settings:
         coloring: what the lanes' colours say: one of :data:`COLORINGS`.
         patterns: whether patterns mark classes as well.
         safe_paints: whether classes have colours that can be told apart without red or green.
+        baseline: the folder of the baseline store that was shown last, "" for none.
         geometry, layout: Qt's opaque bytes of the window and its docks (base64), "" for none.
     """
 
@@ -50,6 +51,7 @@ class Settings:
     coloring: str = "class"
     patterns: bool = False
     safe_paints: bool = False
+    baseline: str = ""
 
     def remember(self, paths: list[str], ranks: int = 0, when: int = 0) -> None:
         """Put a job at the head of the recent ones.
@@ -166,7 +168,7 @@ def _checked(data: dict[str, Any]) -> Settings:
     if data.get("coloring") in COLORINGS:
         settings.coloring = data["coloring"]
     settings.patterns, settings.safe_paints = data.get("patterns") is True, data.get("safe_paints") is True
-    for name in ("last_folder", "geometry", "layout"):
+    for name in ("last_folder", "baseline", "geometry", "layout"):
         if isinstance(data.get(name), str):
             setattr(settings, name, data[name])
     return settings

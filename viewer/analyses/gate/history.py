@@ -25,7 +25,7 @@ def baseline_runs(
 
     Left out: runs without the figure or of another unit; runs that were judged as regressions, except the last ones in
     a row (nothing was mended since, and the new run may confirm them); what came before a level that a person accepted;
-    what came before an improvement once ``history`` runs have confirmed it.
+    what came before an improvement once enough runs have confirmed it to judge by them.
     """
     with_figure = [r for r in runs if name in r.figures and math.isfinite(r.figures[name].value)]
     if with_figure:
@@ -69,7 +69,7 @@ def _since_improvement(runs: list[RunRecord], name: str, history: int) -> list[R
     if not any(better):
         return runs
     start = max(0, at - max(0, runs[at].judged[name].agreeing - 1))
-    return runs[start:] if len(runs) - start >= history else runs
+    return runs[start:] if len(runs) - start >= history + 2 else runs  # the last two are judged with the new one
 
 
 def judge_run(

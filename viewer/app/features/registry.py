@@ -16,6 +16,7 @@ from viewer.app.features.measure import Measuring
 from viewer.app.features.navigation import Navigation
 from viewer.app.features.pack import SavePack
 from viewer.app.features.pictures import PictureActions
+from viewer.app.features.run_history import RunHistory
 from viewer.app.features.running import Running
 from viewer.app.features.selection import SelectionTable
 from viewer.app.features.session import SessionFeature
@@ -38,6 +39,7 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     ClocksFeature,
     Running,
     Stragglers,
+    RunHistory,
     Findings,
     JobCardFeature,
     SidePanels,

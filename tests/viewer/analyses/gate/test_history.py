@@ -63,6 +63,7 @@ def test_a_lasting_improvement_becomes_the_baseline():
     good = [100.0, 100.2, 99.9, 100.1] * 4
     runs = follow([*good, *[90.0, 90.1] * 6])
     assert runs[17].verdict == "improvement"
+    assert "not enough history" not in [r.verdict for r in runs[12:]], "the change of the baseline leaves no gap"
     back = [a_run(60, 95.0), a_run(61, 95.1)]
     first = with_verdict(back[0], judge_run(runs, back[0]))
     second = judge_run([*runs, first], back[1])["step"]
