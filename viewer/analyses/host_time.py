@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.links import lanes_of_rows, links
 from viewer.analyses.names import distinct, flags_where
+from viewer.analyses.steps import marks_step
 from viewer.base.ids import Paint
 from viewer.jit.intervals import deepest, running_end
 from viewer.store.trace import Trace
@@ -161,7 +162,10 @@ def _special_names(trace: Trace) -> I64:
 
 
 def _kinds(trace: Trace, lane_id: int) -> tuple[I64, I64]:
-    """(kind, slice that tells it) of each slice of a lane; what is inside a special range is of its kind."""
+    """(kind, slice that tells it) of each slice of a lane, -1 for marks of whole steps.
+
+    What is inside a special range is of its kind.
+    """
     s, lane = trace.slices, trace.lanes[lane_id]
     a = int(trace.rows.begin[lane.row_begin])
     b = int(trace.rows.end[lane.row_end - 1])
@@ -170,6 +174,8 @@ def _kinds(trace: Trace, lane_id: int) -> tuple[I64, I64]:
         by_paint[paint] = kind
     kinds = by_paint[s.paint[a:b]]
     told_by = np.arange(a, b)
+    marks = flags_where(trace, s.name[a:b], marks_step)[s.name[a:b]] & (s.paint[a:b] == Paint.ANNOTATION)
+    kinds[marks], told_by[marks] = -1, -1
     special = _special_names(trace)[s.name[a:b]]
     if (special >= 0).any():
         for row in range(lane.row_begin, lane.row_end):
@@ -208,13 +214,25 @@ def _calls(trace: Trace, rows: I64) -> _Calls:
     return _Calls(rows, start, end, running_end(start, end))
 
 
+COPIED_NS = 50_000
+"""A copy that waits for nothing is queued within some 10 us."""
+
+
 def blocking_calls(trace: Trace) -> I64:
-    """Rows of the calls that wait for the device, of all threads, by start. Built once."""
+    """Rows of the calls that wait for the device, of all threads, by start. Built once.
+
+    By name; and copies that took :data:`COPIED_NS` and more and returned only when the copy was over: of memory that is
+    not pinned, whatever their name says.
+    """
 
     def build() -> I64:
         s = trace.slices
         rows = np.flatnonzero(s.paint == Paint.RUNTIME)
         rows = rows[flags_where(trace, s.name[rows], blocks_host)[s.name[rows]]]
+        calls, ended = links(trace).last_ends(trace)
+        copies = flags_where(trace, s.name[calls], lambda n: "memcpy" in n.lower())[s.name[calls]]
+        copies &= (s.dur_ns[calls] >= COPIED_NS) & (s.start_ns[calls] + s.dur_ns[calls] >= ended)
+        rows = np.union1d(rows, calls[copies])
         found: I64 = rows[np.argsort(s.start_ns[rows], kind="stable")]
         return found
 

@@ -94,6 +94,11 @@ class _Mark:
     row: int
 
 
+def marks_step(name: str) -> bool:
+    """Whether a range of this name stands for a whole iteration, and so tells nothing of what was done in it."""
+    return any(pattern.match(name) for pattern in (_PROFILER, _ITERATION, _UNNUMBERED, _SERVING))
+
+
 def steps(trace: Trace) -> list[Step]:
     """The steps of a trace in time order; [] when nothing marks them."""
     return list(step_table(trace).steps)

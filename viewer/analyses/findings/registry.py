@@ -17,6 +17,10 @@ from viewer.store.session import Session
 
 log = logging.getLogger(__name__)
 
+IDLE: Final = (
+    *("sync_drain", "data_loading", "launch_bound", "host_bound", "host_jitter", "host_stalls", "step_gap"),
+    "profiler_overhead",
+)
 DETECTORS: Final[tuple[str, ...]] = (
     "caveats",
     "late_rank",
@@ -28,6 +32,7 @@ DETECTORS: Final[tuple[str, ...]] = (
     "wrong_placement",
     "extra_collectives",
     "exposed_communication",
+    *IDLE,
 )
 """Names of modules of this folder, the cheap ones first."""
 

@@ -7,7 +7,7 @@ The replay knows no queue of the host and no shared link.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +65,38 @@ def saved_by_detaching(session: Session, which: Bools) -> int | None:
         )
 
     return _saved(session, change)
+
+
+def saved_by_leaving_out(session: Session, away: Mapping[int, tuple[I64, I64]]) -> int | None:
+    """Ns per step that are saved when ranks spend some of their own time no longer; None as above.
+
+    Args:
+        session: the job.
+        away: per rank (RankGroup id) disjoint intervals (start, end) of session time, ascending, that go away. Only
+            what lies in the rank's own time counts (between two events of its compute).
+    """
+
+    def change(graph: Dependencies) -> Dependencies:
+        lag = graph.lag.copy()
+        for rank, (start, end) in away.items():
+            mine = np.flatnonzero(graph.own == rank)
+            if len(mine) and len(start):
+                cut = _before(start, end, graph.time[graph.target[mine]])
+                cut -= _before(start, end, graph.time[graph.source[mine]])
+                lag[mine] = np.maximum(lag[mine] - np.maximum(cut, 0), 0)
+        return replace(graph, lag=lag)
+
+    return _saved(session, change)
+
+
+def _before(start: I64, end: I64, at: I64) -> I64:
+    """How much of disjoint intervals lies before each instant."""
+    sums = np.concatenate(([0], np.cumsum(end - start)))
+    i = np.searchsorted(start, at, "right")
+    inside = np.maximum(i - 1, 0)
+    over = np.where(i > 0, np.maximum(end[inside] - at, 0), 0)
+    out: I64 = sums[i] - over
+    return out
 
 
 def _by_launch(session: Session, graph: Dependencies, which: Bools) -> Dependencies:

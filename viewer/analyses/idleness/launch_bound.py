@@ -62,23 +62,36 @@ class Stretch:
 
 def launch_bound(trace: Trace, device: int) -> tuple[Stretch, ...]:
     """The stretches of a device in time order, among the streams that compute. Built once."""
+    return _found(trace, device)[0]
+
+
+def launch_waits(trace: Trace, device: int) -> tuple[I64, I64]:
+    """When computing work waited for its launch in a stretch: disjoint (start, end) of raw ns, ascending."""
+    return _found(trace, device)[1]
+
+
+_Found = tuple[tuple[Stretch, ...], tuple[I64, I64]]
+_NONE: _Found = ((), (np.empty(0, np.int64), np.empty(0, np.int64)))
+
+
+def _found(trace: Trace, device: int) -> _Found:
     return trace.memo(("launch_bound", device), lambda: _build(trace, device))
 
 
-def _build(trace: Trace, device: int) -> tuple[Stretch, ...]:
+def _build(trace: Trace, device: int) -> _Found:
     work, call_of = gpu_work(trace), links(trace).call_of
     part = work.of_device(device)
     lanes = np.unique(work.lane[part][work.paint[part] == Paint.COMPUTE])
     mine = part.start + np.flatnonzero(np.isin(work.lane[part], lanes))
     if not len(mine):
-        return ()
+        return _NONE
     busy = union(work.start_ns[mine], work.end_ns[mine])
     if not len(busy[0]):
-        return ()
+        return _NONE
     split = split_among(trace, mine, busy[1][:-1].copy(), busy[0][1:].copy())
     n = len(split.start)
     if not n:
-        return ()
+        return _NONE
     parts = gap_parts(trace, device, split)
     before, after = np.maximum(split.before, 0), np.maximum(split.after, 0)
     has = (split.before >= 0) & (split.after >= 0) & (split.call >= 0)
@@ -94,10 +107,11 @@ def _build(trace: Trace, device: int) -> tuple[Stretch, ...]:
     first = np.flatnonzero(np.concatenate(([True], ~joins)))
     last = np.append(first[1:], n)
     step_of, idle = step_of_work(trace), device_gaps(trace, device)
-    out = []
+    out, chosen = [], np.zeros(n, np.bool_)
     for a, b in zip(first, last, strict=True):
         if b - a < LEAST_KERNELS or not waits[a]:
             continue
+        chosen[a:b] = True
         rows = mine[at[a] : at[b - 1] + 1]
         step = int(step_of[rows[0]])
         out.append(
@@ -115,7 +129,7 @@ def _build(trace: Trace, device: int) -> tuple[Stretch, ...]:
                 step=step if step >= 0 else None,
             )
         )
-    return tuple(out)
+    return tuple(out), (split.start[chosen], split.end[chosen])
 
 
 def in_graphs(trace: Trace, split: Split) -> NDArray[np.bool_]:

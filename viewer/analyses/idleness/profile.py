@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from viewer.analyses.idleness.launch_bound import Stretch, in_graphs, launch_bou
 from viewer.analyses.idleness.parts import CAUSES, CODE, Parts, gap_parts
 from viewer.analyses.idleness.split import Split, device_split
 from viewer.analyses.steps import step_of_work, step_table
+from viewer.jit.intervals import union
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -40,9 +42,14 @@ class Idleness:
     launching: I64
     in_graph: I64
 
-    def of(self, cause: str) -> I64:
-        """int64[steps]: ns of a cause inside each step."""
-        out: I64 = self.inside[:, CODE[cause]]
+    def of(self, causes: Sequence[str]) -> I64:
+        """int64[steps]: ns of some causes inside each step."""
+        out: I64 = self.inside[:, [CODE[c] for c in causes]].sum(axis=1)
+        return out
+
+    def ahead(self, causes: Sequence[str]) -> I64:
+        """int64[steps]: ns of some causes between each step's work and the work before it."""
+        out: I64 = self.before[:, [CODE[c] for c in causes]].sum(axis=1)
         return out
 
 
@@ -58,7 +65,7 @@ def idleness_in(trace: Trace, device: int, window: Window | None, most: int = MO
         return None
     split = device_split(trace, device, *device_gaps(trace, device, window))
     parts = gap_parts(trace, device, split)
-    was, now = _steps_around(trace, device, split)
+    was, now = steps_around(trace, device, split)
     book = gap_book(trace, device, split, parts, was, now, most)
     found = _by_step(trace, device, split, parts, was, now, book)
     total = int(found.inside.sum() + found.before.sum() + found.outside.sum())
@@ -67,7 +74,30 @@ def idleness_in(trace: Trace, device: int, window: Window | None, most: int = MO
     return found
 
 
-def _steps_around(trace: Trace, device: int, split: Split) -> tuple[I64, I64]:
+def intervals_of(
+    trace: Trace, device: int, causes: Sequence[str], *, inside: bool = True, between: bool = False
+) -> tuple[I64, I64]:
+    """When a device was idle for some causes inside steps, between them, or both: disjoint (start, end), ascending.
+
+    Raw ns of the file.
+    """
+    split = device_split(trace, device, *device_gaps(trace, device))
+    parts = gap_parts(trace, device, split)
+    was, now = steps_around(trace, device, split)
+    chosen = np.isin(parts.cause, [CODE[c] for c in causes])
+    chosen &= ((now >= 0) & np.where(was == now, inside, between))[parts.gap]
+    found: tuple[I64, I64] = union(parts.start[chosen], parts.end[chosen])
+    return found
+
+
+def graph_gaps(trace: Trace, device: int) -> tuple[I64, I64]:
+    """The gaps of a device inside graph launches: (start, end) of raw ns, ascending."""
+    split = device_split(trace, device, *device_gaps(trace, device))
+    chosen = in_graphs(trace, split)
+    return split.start[chosen], split.end[chosen]
+
+
+def steps_around(trace: Trace, device: int, split: Split) -> tuple[I64, I64]:
     """The steps of the work before and after each gap; work whose launch is not known is of the step before it."""
     if not len(split.start):
         return np.empty(0, np.int64), np.empty(0, np.int64)

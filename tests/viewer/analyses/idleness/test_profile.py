@@ -60,7 +60,7 @@ def test_gaps_longest_first_with_neighbours_and_step() -> None:
 
 def test_sums_by_step_and_between_steps() -> None:
     result = found(two_steps())
-    assert result.of("python").tolist() == [18, 0]
+    assert result.of(("python",)).tolist() == [18, 0]
     assert result.before[:, CODE["data loading"]].tolist() == [0, 20]
     assert result.inside.sum(axis=1).tolist() == [25, 5]
     assert int(result.outside.sum()) == 0

@@ -1,0 +1,107 @@
+"""Garbage collection, recompilation and allocator calls that the device waits for in steady steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from viewer.analyses.findings.base import JobFinding
+from viewer.analyses.findings.idling import (
+    Intervals,
+    RankIdle,
+    gap_evidence,
+    rank_idles,
+    saving_of,
+    share_of,
+    which_ranks,
+    worst,
+)
+from viewer.analyses.findings.ranking import LEAST_SHARE
+from viewer.analyses.host_time import ALLOCATOR, COLLECTION, RECOMPILATION
+from viewer.analyses.idleness.profile import intervals_of
+from viewer.base.time import format_duration
+from viewer.base.units import format_share
+from viewer.base.work import CancelToken
+from viewer.store.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class _Stall:
+    kind: str
+    cause: str
+    title: str
+    next_step: str
+    how: str
+
+
+_STALLS: Final = (
+    _Stall(
+        "garbage-collection",
+        COLLECTION,
+        "Python's garbage collection keeps the GPU waiting",
+        "Collect at the same place of every n-th step on all ranks (gc.disable(), gc.collect() every some hundred "
+        "steps), "
+        "and gc.freeze() after the set-up, so that collections have less to look at.",
+        "collections that the profiler or a Python stack records",
+    ),
+    _Stall(
+        "recompilation",
+        RECOMPILATION,
+        "Code is compiled inside steady steps, and the GPU waits",
+        "Find what triggers it (TORCH_LOGS=recompiles): shapes that change (mark them dynamic, or pad to few sizes), "
+        "guards on "
+        "Python values, autotuning that is not cached. Warm up all shapes before the run.",
+        "compilation by Dynamo, Inductor, Triton or NVRTC, and loading of compiled modules",
+    ),
+    _Stall(
+        "allocator-churn",
+        ALLOCATOR,
+        "Calls that allocate or free device memory keep the GPU waiting",
+        "Keep memory in the caching allocator: no empty_cache() in the step, expandable_segments:True or a larger "
+        "max_split_size_mb in PYTORCH_CUDA_ALLOC_CONF against fragmentation; near the limit, less activation memory.",
+        "driver calls that allocate, free or map memory (cudaMalloc, cudaFree, cuMemMap, the HIP ones), and "
+        "empty_cache",
+    ),
+)
+
+
+def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
+    """At most one finding of each kind."""
+    every = rank_idles(session, cancel)
+    for stall in _STALLS:
+        cancel.check()
+        causes = (stall.cause,)
+
+        def ns_of(rank: RankIdle, causes: tuple[str, ...] = causes) -> int:
+            return rank.inside(causes) + rank.between(causes)
+
+        top = worst(every, ns_of)
+        if top is None or top[1] < LEAST_SHARE * top[0].whole_ns:
+            continue
+        found, ns = top
+        ranks = sorted((r for r in every if ns_of(r) >= LEAST_SHARE * r.whole_ns), key=lambda r: -ns_of(r))
+        evidence = gap_evidence(ranks, causes, between=True)
+        if not evidence:
+            continue
+
+        def away(rank: RankIdle, causes: tuple[str, ...] = causes) -> Intervals:
+            return intervals_of(rank.item.trace, rank.device, causes, between=True)
+
+        saving, how = saving_of(session, ranks, found, ns, away)
+        per = "per step" if found.step_ns is not None else "in all"
+        yield JobFinding(
+            id=stall.kind,
+            kind=stall.kind,
+            title=f"{stall.title} {format_duration(ns, 1)} {per}{which_ranks(ranks, every)} "
+            f"({format_share(ns, found.whole_ns)})",
+            severity="warning",
+            saving_ns_per_step=saving,
+            saving_how=how,
+            evidence=evidence,
+            next_step=stall.next_step,
+            how=f"Idle time in and before steady steps during {stall.how}. Told from {LEAST_SHARE:.0%} of the step on.",
+            share=share_of(found, ns, saving),
+            overlaps=(f"idle/{stall.kind}",),
+            confident=found.step_ns is not None,
+        )
