@@ -31,7 +31,7 @@ WORDS: Final = {
     ),
     "annotation": CauseWords(
         "inside a named range",
-        _OPEN + "nothing but a range that the program or the profiler named was open on the launching thread.",
+        _OPEN + "nothing but a range that the program named was open on the launching thread.",
         Paint.ANNOTATION,
     ),
     "profiler overhead": CauseWords(
@@ -59,7 +59,8 @@ WORDS: Final = {
     ),
     "untraced": CauseWords(
         "nothing recorded",
-        _OPEN + "no slice was open on the launching thread, nor on the one that launched the work before: code that is "
+        _OPEN + "no slice (but the mark of the step) was open on the launching thread, nor on the one that launched "
+        "the work before: code that is "
         "not traced (Python, without with_stack), or a thread that waits.",
         None,
     ),

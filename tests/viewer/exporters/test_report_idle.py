@@ -17,9 +17,9 @@ def test_gaps_and_their_parts_are_in_the_report() -> None:
         "length_ns": 40,
         "cause": "data loading",
         "parts": [
-            {"cause": "annotation", "ns": 12},
+            {"cause": "untraced", "ns": 12},
             {"cause": "data loading", "ns": 20},
-            {"cause": "annotation", "ns": 3},
+            {"cause": "untraced", "ns": 3},
             {"cause": "launch", "ns": 5},
         ],
         "culprit": "enumerate(DataLoader)#_Iter.__next__",

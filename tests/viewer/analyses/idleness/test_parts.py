@@ -113,6 +113,15 @@ def test_everything_inside_a_special_range_is_of_its_kind() -> None:
     ]
 
 
+def test_the_mark_of_a_step_tells_nothing_of_what_was_done() -> None:
+    marked = [annotation("ProfilerStep#3", -60, 200), annotation("forward", 20, 10)]
+    assert listed(*launched(-50, 1, 0, 10), *marked, *launched(60, 2, 60, 1)) == [
+        ("untraced", 10, ""),
+        ("annotation", 10, "forward"),
+        ("untraced", 30, ""),
+    ]
+
+
 def test_compiling_claims_its_allocations() -> None:
     assert listed(
         *launched(-50, 1, 0, 10),

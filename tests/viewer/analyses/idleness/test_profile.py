@@ -46,15 +46,15 @@ def test_gaps_longest_first_with_neighbours_and_step() -> None:
     ]
     first = book.gaps[0]
     assert [(p.cause, p.ns) for p in first.parts] == [
-        ("annotation", 12),
+        ("untraced", 12),
         ("data loading", 20),
-        ("annotation", 3),
+        ("untraced", 3),
         ("launch", 5),
     ]
     assert first.culprit_row == row_named(trace, "enumerate(DataLoader)#_Iter.__next__")
     assert (first.before_row, first.after_row) == (row_named(trace, "second"), row_named(trace, "third"))
     assert first.call_row == rows_named(trace, "cudaLaunchKernel")[2]
-    assert first.ns_of("annotation") == 15
+    assert first.ns_of("untraced") == 15
     assert (book.count, book.idle_ns, book.sums["data loading"], book.counts["launch"]) == (3, 70, 20, 2)
 
 
@@ -88,7 +88,7 @@ def test_a_window_cuts_gaps() -> None:
     part = idleness_in(two_steps(), 0, (50, 78))
     assert part is not None
     assert [(g.start_ns, g.end_ns) for g in part.book.gaps] == [(50, 78)]
-    assert part.book.sums == {"annotation": 5, "data loading": 20, "launch": 3}
+    assert part.book.sums == {"untraced": 5, "data loading": 20, "launch": 3}
     assert idleness(make_trace(call("cudaLaunchKernel", 0, 1)), 0) is None
     assert idleness(make_trace(kernel("a", 0, 5)), 3) is None
 
