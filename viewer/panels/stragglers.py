@@ -26,7 +26,8 @@ from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.store.session import Session
 from viewer.views.straggler_heat import MEASURES, HeatView, heat
-from viewer.views.stragglers import StragglersFrame, stragglers
+from viewer.views.stragglers import stragglers
+from viewer.views.stragglers_frame import StragglersFrame
 from widgets.heatmap import HeatMap
 from widgets.table import DataTable
 from widgets.theming import color, palette_of, set_tip

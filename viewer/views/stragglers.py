@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from viewer.analyses.collective.causes import Cause, cause_of
@@ -16,7 +14,9 @@ from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_share
 from viewer.store.session import Session
 from viewer.views.figures import NONE, Cell, shown
+from viewer.views.span_stragglers import span_stragglers
 from viewer.views.straggler_words import ESTIMATE, pattern, step_numbers, verdict
+from viewer.views.stragglers_frame import StragglersFrame
 
 HEADERS = ("rank", "wait caused", "own", "inherited", "straggler", "cause", "pattern", "step if as fast")
 HOW = (
@@ -45,23 +45,10 @@ LINK_HOW = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class StragglersFrame:
-    """What the panel shows beside the heat map.
-
-    ``tone`` is "warning" for a straggler. ``targets`` has one selection per row of ``table``, None for none.
-    """
-
-    sentence: str
-    tone: str
-    note: str
-    table: TableFrame | None
-    targets: tuple[Selection | None, ...]
-    links: TableFrame | None
-
-
 def stragglers(session: Session) -> StragglersFrame:
     """The verdict, the ranking and the slow links of a job."""
+    if (spans := span_stragglers(session)) is not None:
+        return spans
     told = verdict(session)
     found = lateness(session)
     links = _links(session) if len(session.groups) > 1 else None
