@@ -7,7 +7,9 @@ from typing import Final
 
 from viewer.analyses.card_dtype import product_dtype
 from viewer.analyses.collective.groups import JobGroups, job_groups, world_size
+from viewer.analyses.fingerprint.model_flops import tokens_per_step
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.pipeline.figures import pipeline
 from viewer.base.ids import Paint
 from viewer.base.job_card import CardValue, JobCard
 from viewer.store.device_table import Device, find_device
@@ -26,7 +28,7 @@ def with_filled_card(session: Session, stated: JobCard) -> Session:
 def filled_card(session: Session, stated: JobCard) -> JobCard:
     """The card with all that the traces tell filled in; what a person said stays."""
     card = stated
-    for fill in (_world, _plan, _dtype, _device):
+    for fill in (_world, _plan, _dtype, _device, _micro_batches):
         card = fill(session, card)
     return card
 
@@ -92,6 +94,8 @@ def group_sizes(found: JobGroups) -> dict[str, tuple[int, str]]:
 
 def _device(session: Session, card: JobCard) -> JobCard:
     told = _devices(session)
+    if not told and card.hardware.gpu is not None:
+        told = {("", None, None)}  # the traces do not tell, but a person did
     if len(told) != 1:
         return card  # none, or a job on several kinds of devices
     name, sms, memory = told.pop()
@@ -129,3 +133,14 @@ def _dtype(session: Session, card: JobCard) -> JobCard:
         return card
     found = session.memo("product dtype", lambda: product_dtype(session))
     return card if found is None else _put(card, "run.dtype", *found)
+
+
+def _micro_batches(session: Session, card: JobCard) -> JobCard:
+    """From the passes of the pipeline, only where the tokens of a step hang on it: to tell passes apart takes long."""
+    if tokens_per_step(card)[1] != "run.micro_batches" or (card.plan.pp or 1) < 2:
+        return card
+    found = pipeline(session.with_card(card))
+    if isinstance(found, str) or not found.steps:
+        return card
+    count = max(line.micro_batches for line in found.usual().lines)
+    return _put(card, "run.micro_batches", count or None, "passes of the pipeline")

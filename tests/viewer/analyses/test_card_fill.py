@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.build import Event, call, kernel, make_session, make_trace, op
+from tests.support.pipeline_job import PipelineJob, one_f_one_b
 from tests.support.ranks import RankJob
 from viewer.analyses.card_fill import filled_card, with_filled_card
 from viewer.base.job_card import EMPTY_CARD, JobCard
@@ -98,3 +99,20 @@ def test_a_job_on_two_kinds_of_devices_has_no_one_gpu() -> None:
     b = make_trace(kernel("k", 0, 5), rank=1, path="b.json", devices=[DeviceInfo(0, "NVIDIA L4", {})])
     card: JobCard = filled_card(make_session(a, b), EMPTY_CARD)
     assert card.hardware == EMPTY_CARD.hardware
+
+
+def test_a_stated_gpu_is_looked_up_where_the_traces_name_none() -> None:
+    session = make_session(make_trace(kernel("k", 0, 5)))
+    stated = EMPTY_CARD.with_value("hardware.gpu", "NVIDIA A100-SXM4-40GB").with_value("run.dtype", "bf16")
+    card = filled_card(session, stated)
+    assert (card.hardware.peak_flops, card.hardware.memory_bytes) == (312 * 10**12, 40 * 10**9)
+    assert card.source("hardware.gpu") is None
+
+
+def test_micro_batches_are_counted_where_the_tokens_hang_on_them() -> None:
+    session = PipelineJob(one_f_one_b(4, 6), [10**6] * 4, [2 * 10**6] * 4).session()
+    stated = EMPTY_CARD.with_value("plan.pp", 4).with_value("plan.dp", 1)
+    assert filled_card(session, stated).run.micro_batches is None
+    stated = stated.with_value("run.micro_batch_size", 2).with_value("run.sequence_length", 8)
+    card = filled_card(session, stated)
+    assert (card.run.micro_batches, card.source("run.micro_batches")) == (6, "passes of the pipeline")

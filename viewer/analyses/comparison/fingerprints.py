@@ -83,7 +83,9 @@ def memory_changes(base: Session, test: Session, pairing: Pairing) -> tuple[Memo
     for pair in pairing.pairs:
         key = pair.base.group.id, pair.test.group.id
         a, b = one.get(key[0]), other.get(key[1])
-        if a is not None and b is not None and key not in out:
+        if a is None or b is None or a.reserved_bytes is None or b.reserved_bytes is None:
+            continue
+        if key not in out:
             out[key] = MemoryChange(
                 pair.label, a.allocated_bytes, b.allocated_bytes, a.reserved_bytes, b.reserved_bytes
             )

@@ -23,6 +23,7 @@ IDLE: Final = (
 )
 DETECTORS: Final[tuple[str, ...]] = (
     "caveats",
+    "memory_room",
     "late_rank",
     "uneven",
     "serialised_communication",
@@ -33,6 +34,7 @@ DETECTORS: Final[tuple[str, ...]] = (
     "extra_collectives",
     "exposed_communication",
     *IDLE,
+    "utilisation",
 )
 """Names of modules of this folder, the cheap ones first."""
 

@@ -3,114 +3,74 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.fingerprint.figure import Figure, RankValue
+from viewer.analyses.memory.figures import MemoryFigures, device_events, memory_figures, source_of
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.units import format_bytes
 from viewer.store.session import Session
 from viewer.store.trace import Trace
 
-I64 = NDArray[np.int64]
-
 PEAK: Final = 0.85
 UNUSED: Final = 0.10
-_CUDA: Final = 1
-"""Device Type of an accelerator in the records; 0 is the host."""
-_LARGEST: Final = 2**50
+HOST: Final = "cpu"
 PEAK_HOW: Final = (
-    "largest Total Allocated of the [memory] records of a device / its capacity; what other libraries hold outside the "
-    "allocator (NCCL's buffers, the context) is in no record"
+    "largest allocation that the allocator's records tell of ([memory] events or a snapshot) / capacity of the device; "
+    "what other libraries hold outside the allocator (NCCL's buffers, the context) is in no record"
 )
 UNUSED_HOW: Final = (
-    "(Total Reserved - Total Allocated) / Total Reserved of the [memory] records, at the instant of the largest "
-    "Total Reserved"
+    "(reserved - allocated) / reserved of the allocator's records, at the instant at which most is reserved"
 )
-
-
-class _Record(msgspec.Struct):
-    kind: Any = msgspec.field(default=None, name="Device Type")
-    device: Any = msgspec.field(default=None, name="Device Id")
-    allocated: Any = msgspec.field(default=None, name="Total Allocated")
-    reserved: Any = msgspec.field(default=None, name="Total Reserved")
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePeak:
-    """Peaks of one device of a file; bytes, and the raw ns at which they were.
+    """Peaks of one device of a source; bytes, and the raw ns at which they were (None where times are not told).
 
-    ``unused_bytes`` is what was reserved and not allocated at the peak of the reserve, the largest of that where
-    several records have it as their reserve.
+    ``unused_bytes`` is what was reserved and not allocated at the peak of the reserve, as ``memory.figures`` has it.
     """
 
-    device: int
+    device: str
     allocated_bytes: int
-    allocated_ns: int
-    reserved_bytes: int
-    reserved_ns: int
-    unused_bytes: int
+    allocated_ns: int | None
+    reserved_bytes: int | None
+    reserved_ns: int | None
+    unused_bytes: int | None
 
 
 def device_peaks(trace: Trace) -> tuple[DevicePeak, ...]:
-    """Peaks of the devices of a file from its [memory] records; () where it has none. Built once."""
+    """Peaks of the accelerators of a source; () where it tells of none. Built once."""
     return trace.memo("memory peaks", lambda: _build(trace))
 
 
 def _build(trace: Trace) -> tuple[DevicePeak, ...]:
-    time, device, allocated, reserved = _records(trace)
-    out = []
-    for one in np.unique(device):
-        mine = np.flatnonzero(device == one)
-        top = int(mine[np.argmax(allocated[mine])])
-        largest = int(reserved[mine].max())
-        at_peak = mine[reserved[mine] == largest]
-        # All instants of the peak's plateau have this reserve; the fullest of them is what it was reserved for.
-        full = int(at_peak[np.argmax(allocated[at_peak])])
-        out.append(
-            DevicePeak(
-                int(one),
-                int(allocated[top]),
-                int(time[top]),
-                largest,
-                int(time[full]),
-                largest - int(allocated[full]),
-            )
+    return tuple(
+        DevicePeak(
+            f.device, f.peak_allocated, f.peak_at_ns, f.peak_reserved, _reserved_ns(trace, f), f.unused_reserve_at_peak
         )
-    return tuple(out)
+        for f in memory_figures(trace)
+        if f.peak_allocated is not None and f.device != HOST
+    )
 
 
-def _records(trace: Trace) -> tuple[I64, I64, I64, I64]:
-    """(raw ns, device, allocated, reserved) of the records of accelerators, by time."""
-    marks = trace.marks
-    codes = [code for code in np.unique(marks.name).tolist() if trace.text(code) == "[memory]"]
-    rows = np.flatnonzero(np.isin(marks.name, codes) & (marks.args_len > 0))
-    texts = trace.args_text.read_many(marks.args_off[rows].tolist(), marks.args_len[rows].tolist())
-    decoder = msgspec.json.Decoder(_Record)
-    kept: list[tuple[int, int, int, int]] = []
-    for row, text in zip(rows.tolist(), texts, strict=True):
-        try:
-            record = decoder.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            continue
-        told = record.device, record.allocated, record.reserved
-        if record.kind == _CUDA and all(type(v) is int and 0 <= v < _LARGEST for v in told):
-            kept.append((int(marks.time_ns[row]), *told))
-    if not kept:
-        empty = np.empty(0, np.int64)
-        return empty, empty, empty, empty
-    table = np.array(kept, np.int64)
-    table = table[np.argsort(table[:, 0], kind="stable")]
-    return table[:, 0], table[:, 1], table[:, 2], table[:, 3]
+def _reserved_ns(trace: Trace, figures: MemoryFigures) -> int | None:
+    """When the reserve is at its peak, at the fullest of such instants."""
+    if not figures.timed or figures.peak_reserved is None or figures.unused_reserve_at_peak is None:
+        return None
+    rows, events = device_events(trace, figures.number), trace.tables["allocator_events"]
+    at_peak = np.flatnonzero(events.reserved[rows] == figures.peak_reserved)
+    if not len(at_peak):
+        return None
+    return int(events.time_ns[rows][at_peak[np.argmax(events.allocated[rows][at_peak])]])
 
 
 @dataclass(frozen=True, slots=True)
 class RankPeak:
-    """The fullest device of a rank."""
+    """The fullest device of a rank (RankGroup id), and the input that tells of it."""
 
     group: int
     input: int
@@ -118,17 +78,24 @@ class RankPeak:
 
 
 def rank_peaks(session: Session) -> tuple[RankPeak, ...]:
-    """Per rank the device with the largest reserve, over its files; ranks without records are left out."""
+    """Per rank its fullest device, over its sources; ranks of which none tells are left out.
+
+    A snapshot goes before the profiler's totals: both count the same memory, and it knows what was there before.
+    """
     out = []
     for group in session.groups:
-        every = [(p, index) for index in group.inputs for p in device_peaks(session.inputs[index].trace)]
+        every = [
+            (source_of(session.inputs[index].trace) == "snapshot", peak.allocated_bytes, -index, peak)
+            for index in group.inputs
+            for peak in device_peaks(session.inputs[index].trace)
+        ]
         if every:
-            peak, index = max(every, key=lambda e: (e[0].reserved_bytes, e[0].allocated_bytes, -e[1]))
-            out.append(RankPeak(group.id, index, peak))
+            _, _, index, peak = max(every, key=lambda e: e[:3])
+            out.append(RankPeak(group.id, -index, peak))
     return tuple(out)
 
 
-NO_RECORDS: Final = "the traces hold no [memory] records of a GPU: profile with profile_memory=True"
+NO_RECORDS: Final = "the traces hold no memory records of a GPU: profile with profile_memory=True"
 
 
 def memory_peak(session: Session) -> Figure:
@@ -142,7 +109,7 @@ def memory_peak(session: Session) -> Figure:
         return Figure("memory_peak", title, PEAK_HOW, needs="hardware.memory_bytes", **base)  # type: ignore[arg-type]
     ranks = tuple(RankValue(r.group, session.groups[r.group].label, r.peak.allocated_bytes / capacity) for r in found)
     fullest = max(found, key=lambda r: (r.peak.allocated_bytes, -r.group))
-    reserved = max(r.peak.reserved_bytes for r in found)
+    reserved = max((r.peak.reserved_bytes or 0 for r in found), default=0)
     label = session.groups[fullest.group].label
     text = f"{label}: {format_bytes(fullest.peak.allocated_bytes)} of {format_bytes(capacity)}"
     return Figure(
@@ -150,7 +117,9 @@ def memory_peak(session: Session) -> Figure:
         title,
         f"{PEAK_HOW}; of the fullest rank",
         value=max(r.value for r in ranks),
-        note=f"reserved at most {format_bytes(reserved)}, {reserved / capacity:.1%} of the capacity",
+        note=f"reserved at most {format_bytes(reserved)}, {reserved / capacity:.1%} of the capacity"
+        if reserved
+        else "",
         ranks=ranks,
         evidence=(Evidence(text, instant_of(session, fullest, fullest.peak.allocated_ns)),),
         **base,  # type: ignore[arg-type]
@@ -159,17 +128,16 @@ def memory_peak(session: Session) -> Figure:
 
 def unused_reserve(session: Session) -> Figure:
     """What of the reserve is unused at its peak, of the rank with the largest share."""
-    found = [r for r in rank_peaks(session) if r.peak.reserved_bytes]
+    found = [(r, r.peak.unused_bytes, r.peak.reserved_bytes) for r in rank_peaks(session)]
+    told = [(r, unused, reserved) for r, unused, reserved in found if unused is not None and reserved]
     base = {"high": UNUSED, "condition": "any job", "applies": True}
     title = "Unused reserve"
-    if not found:
+    if not told:
         return Figure("unused_reserve", title, UNUSED_HOW, why=NO_RECORDS, **base)  # type: ignore[arg-type]
-    ranks = tuple(
-        RankValue(r.group, session.groups[r.group].label, r.peak.unused_bytes / r.peak.reserved_bytes) for r in found
-    )
+    ranks = tuple(RankValue(r.group, session.groups[r.group].label, unused / reserved) for r, unused, reserved in told)
     at = max(range(len(ranks)), key=lambda i: (ranks[i].value, -i))
-    peak = found[at].peak
-    text = f"{ranks[at].label}: {format_bytes(peak.unused_bytes)} of {format_bytes(peak.reserved_bytes)} reserved"
+    rank, unused, reserved = told[at]
+    text = f"{ranks[at].label}: {format_bytes(unused)} of {format_bytes(reserved)} reserved"
     return Figure(
         "unused_reserve",
         title,
@@ -177,12 +145,14 @@ def unused_reserve(session: Session) -> Figure:
         value=ranks[at].value,
         note="an indicator of fragmentation, not a proof: memory that is kept for reuse counts too",
         ranks=ranks,
-        evidence=(Evidence(text, instant_of(session, found[at], peak.reserved_ns)),),
+        evidence=(Evidence(text, instant_of(session, rank, rank.peak.reserved_ns)),),
         **base,  # type: ignore[arg-type]
     )
 
 
-def instant_of(session: Session, rank: RankPeak, raw_ns: int) -> Selection:
-    """An instant of a rank as a range that can be seen."""
+def instant_of(session: Session, rank: RankPeak, raw_ns: int | None) -> Selection | None:
+    """An instant of a rank as a range that can be seen; None without a time."""
+    if raw_ns is None:
+        return None
     at = session.inputs[rank.input].clock.to_session(raw_ns)
     return Selection(range=TimeRange(at - 500_000, at + 500_000), group=rank.group)

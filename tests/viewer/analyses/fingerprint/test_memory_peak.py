@@ -16,7 +16,14 @@ from viewer.store.session import Session
 
 
 def record(ts: float, allocated: Any, reserved: Any, kind: Any = 1, device: Any = 0) -> dict[str, Any]:
-    args = {"Total Allocated": allocated, "Total Reserved": reserved, "Device Type": kind, "Device Id": device}
+    args = {
+        "Addr": int(ts),
+        "Bytes": 1,
+        "Total Allocated": allocated,
+        "Total Reserved": reserved,
+        "Device Type": kind,
+        "Device Id": device,
+    }
     return {
         "ph": "i",
         "cat": "cpu_instant_event",
