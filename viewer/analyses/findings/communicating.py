@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
+from viewer.analyses.collective.roles import roles
 from viewer.analyses.collective.waits import doubt
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.findings.ranking import LEAST_SHARE
@@ -37,6 +38,19 @@ def per_step(session: Session, ns: I64) -> I64:
     np.add.at(sums, everything(session).node, ns)
     steps = step_counts(session)
     return np.where(steps > 0, sums // np.maximum(steps, 1), 0)
+
+
+def bound_ns(session: Session, ns: I64) -> int:
+    """What cutting a figure per kernel of ``everything`` saves at most per step, where steps cannot be replayed.
+
+    Ranks of one role wait for each other: the most of any of them. Roles (pipeline stages) may follow each other in a
+    step: their sums.
+    """
+    each, role = per_step(session, ns), roles(session)
+    most: dict[int, int] = {}
+    for rank, value in enumerate(each.tolist()):
+        most[role[rank]] = max(most.get(role[rank], 0), value)
+    return sum(most.values())
 
 
 def least_ns(session: Session) -> int | None:

@@ -17,7 +17,7 @@ from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.table import kernel_waits
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.analyses.findings.communicating import least_ns, longest, per_step, step_counts
+from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step, step_counts
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_faster
 from viewer.base.ids import ABSENT
@@ -72,7 +72,7 @@ def _below(session: Session, least: int, step_ns: int) -> Iterator[JobFinding]:
         return
     replayed = saved_by_faster(session, less)
     rate = np.where(which, exposed_of(session).parts[Part.RATE], 0)
-    saving = int(per_step(session, rate).max(initial=0)) if replayed is None else replayed
+    saving = bound_ns(session, rate) if replayed is None else replayed
     if saving < least:
         return
     share = float(np.median(ideal[which] / transfer[which]))
@@ -86,7 +86,7 @@ def _below(session: Session, least: int, step_ns: int) -> Iterator[JobFinding]:
         saving_ns_per_step=saving,
         saving_how="The steps replayed with these transfers at the baseline (median over the steps)."
         if replayed is not None
-        else "Exposed transfer beyond the baseline per step, on the rank that has most of it.",
+        else "Exposed transfer beyond the baseline per step: of each stage the rank that has most of it, added.",
         evidence=(
             *longest(session, which, rate if rate.any() else less, "beyond the baseline"),
             Evidence(f"{int(which.sum()):,} kernels; {baseline(session).sentence}"),

@@ -12,7 +12,7 @@ from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.hiding import held
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.analyses.findings.communicating import least_ns, longest, per_step
+from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_detaching
 from viewer.base.time import format_duration
@@ -24,7 +24,10 @@ REPLAYED = (
     "The steps replayed without these waits (median over the steps); the replay knows no shared link, and hidden "
     "transfers slow the compute beside them: an upper bound."
 )
-SUMMED = "The exposed time of these kernels per step, on the rank that has most of it: an upper bound."
+SUMMED = (
+    "The exposed time of these kernels per step: of each pipeline stage the rank that has most of it, added over the "
+    "stages (without stages, that rank's). An upper bound."
+)
 
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
@@ -38,7 +41,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     lost = np.where(which, exposed.parts.sum(axis=0), 0)
     most = int(per_step(session, lost).max(initial=0))
     replayed = saved_by_detaching(session, which)
-    saving = most if replayed is None else replayed
+    saving = bound_ns(session, lost) if replayed is None else replayed
     if saving < least:
         return
     on_stream = sum(

@@ -11,7 +11,7 @@ from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.rank_bandwidth import LEAST_OTHERS, SLOW, SlowLink, link_kernels, slow_links
 from viewer.analyses.collective.table import kernel_waits
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.analyses.findings.communicating import least_ns, longest, per_step
+from viewer.analyses.findings.communicating import bound_ns, least_ns, longest
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_faster
 from viewer.base.ids import ABSENT
@@ -50,7 +50,7 @@ def _finding(session: Session, label: str, links: list[SlowLink], least: int, st
         less[mine] = np.maximum(took[mine] - round(link.usual_ns), 0)
     replayed = saved_by_faster(session, less)
     exposed = np.where(which, exposed_of(session).parts.sum(axis=0), 0)
-    bound = int(per_step(session, np.minimum(less, exposed)).max(initial=0))
+    bound = bound_ns(session, np.minimum(less, exposed))
     saving = bound if replayed is None else replayed
     if saving < least:
         return None

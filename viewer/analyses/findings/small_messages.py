@@ -17,7 +17,7 @@ from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.table import kernel_waits
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.analyses.findings.communicating import least_ns, longest, per_step
+from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_faster
 from viewer.analyses.gpu_work import gpu_work
@@ -113,7 +113,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     every = everything(session)
     replayed = saved_by_faster(session, found.less)
     shown = np.where(which, exposed_of(session).parts.sum(axis=0), 0)
-    bound = int(per_step(session, np.minimum(found.less, shown)).max(initial=0))
+    bound = bound_ns(session, np.minimum(found.less, shown))
     saving = bound if replayed is None else replayed
     if saving < least:
         return

@@ -28,7 +28,7 @@ MOSTLY: Final = 0.7
 """The same rank has the most work in at least this share of the steps: the spread is fixed, else it changes."""
 CAUSES: Final = {
     True: ("fp32-matmul", "recompute"),
-    False: ("data-loading", "launch-bound", "sync-drain", "host-bound"),
+    False: ("data-loading", "launch-bound", "sync-drain", "host-bound", "serialised-communication"),
 }
 """Whether a stage's surplus is compute -> kinds of findings that name its root."""
 

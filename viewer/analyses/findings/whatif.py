@@ -17,10 +17,11 @@ from viewer.analyses.collective.dependencies import Dependencies, dependencies
 from viewer.analyses.collective.lateness import Engine
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
+from viewer.analyses.collective.waits import doubt
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
-from viewer.base.ids import Paint
+from viewer.base.ids import ABSENT, Paint
 from viewer.store.session import Session
 
 I64 = NDArray[np.int64]
@@ -35,7 +36,7 @@ def saved_by_faster(session: Session, less: I64) -> int | None:
         less: int64 per kernel of ``everything``: by how much its transfer gets shorter, ns.
 
     Returns:
-        The median over the steady steps; None where the clocks are not aligned or there are no steps.
+        The median over the steady steps; None where the clocks of a rank are not aligned or there are no steps.
     """
 
     def change(graph: Dependencies) -> Dependencies:
@@ -170,6 +171,8 @@ def _by_event(graph: Dependencies, less: I64) -> I64:
 def _saved(session: Session, change: Callable[[Dependencies], Dependencies]) -> int | None:
     if session.clock_method != "collectives":
         return None
+    if (doubt(session)[np.unique(everything(session).node)] == ABSENT).any():
+        return None  # a rank that is not connected would hold nobody up
     graph = dependencies(session)
     ranks = tuple(sorted({int(r) for r in np.unique(graph.rank) if r >= 0}))
     steady = steady_steps(session)

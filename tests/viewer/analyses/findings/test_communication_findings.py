@@ -220,3 +220,12 @@ def test_barriers_in_every_step_cost_what_even_the_last_rank_spends_in_them() ->
     assert found.kind == "repeated-sync"
     assert found.saving_ns_per_step == 600_000
     assert found.title.startswith("1 barrier per step")
+
+
+def test_without_a_replay_the_bound_adds_the_stages_and_takes_the_most_of_each() -> None:
+    session = GradientJob(blocking=True, offset_ns=0).session()
+    unaligned = session.with_clocks([i.clock for i in session.inputs], "base")
+    (found,) = serialised_communication.find(unaligned, CancelToken())
+    assert "added over the stages" in found.saving_how
+    # Two groups that meet in a reduction of all: two roles, three exposed reductions of 830 us in each.
+    assert found.saving_ns_per_step == pytest.approx(2 * 3 * 830_000, rel=0.05)
