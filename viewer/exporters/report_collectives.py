@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from viewer.analyses.collective.table import CommunicationRow, communication_table
+from viewer.analyses.collective.baseline import ideal
+from viewer.analyses.collective.exposed_kernels import exposed_of
+from viewer.analyses.collective.exposed_parts import Hiding, Part
+from viewer.analyses.collective.table import CommunicationRow, communication_table, row_kernels
 from viewer.store.session import Session
 
 Json = dict[str, Any]
@@ -12,11 +15,15 @@ Json = dict[str, Any]
 
 def collectives_part(session: Session) -> list[Json]:
     """``collectives`` of the report; rank figures are summed (rank-ns), bandwidths are decimal GB/s."""
-    return [_row(row) for row in communication_table(session)]
+    return [_row(session, row) for row in communication_table(session)]
 
 
-def _row(row: CommunicationRow) -> Json:
-    group = row.group
+def _row(session: Session, row: CommunicationRow) -> Json:
+    group, exposed = row.group, exposed_of(session)
+    which = row_kernels(session, row)
+    parts, transfers = exposed.parts[:, which].sum(axis=1), exposed.transfers[:, which].sum(axis=1)
+    told = ideal(session, row.kind, group, row.bytes)
+    waited = row.wait_ns is not None
     return {
         "kind": row.kind.text,
         "group": None if group is None else (group.name or group.label),
@@ -30,10 +37,20 @@ def _row(row: CommunicationRow) -> Json:
         "wait_ns": row.wait_ns,
         "transfer_ns": row.transfer_ns,
         "exposed_ns": row.exposed_ns,
+        "exposed_wait_ns": int(parts[Part.WAIT] + parts[Part.PIPELINE_WAIT]) if waited else None,
+        "exposed_transfer": {
+            "structural_ns": int(transfers[Hiding.STRUCTURAL]),
+            "serialised_ns": int(transfers[Hiding.SERIALISED]),
+            "unknown_ns": int(transfers[Hiding.UNKNOWN]),
+        }
+        if waited
+        else None,
         "algbw_gbps": _rate(row.algbw_gbps),
         "busbw_gbps": _rate(row.busbw_gbps),
         "busbw_p50_gbps": _rate(row.busbw_p50_gbps),
         "busbw_p01_gbps": _rate(row.busbw_p01_gbps),
+        "baseline_busbw_gbps": None if told is None else _rate(told.busbw_gbps),
+        "baseline_source": None if told is None else told.source,
         "bound": row.bound,
     }
 
