@@ -8,6 +8,8 @@ from pathlib import Path
 from viewer.app.gate.bisect import bisect_script
 from viewer.app.gate.checking import Checked, nearest_with_trace
 from viewer.app.gate.environment import commits_between
+from viewer.app.gate.explaining import Explained, explain
+from viewer.app.options import JobOptions
 from viewer.base.errors import UsageError
 from viewer.exporters.gate_data import Alarm, value_text
 from viewer.store.baseline import BaselineStore, folder_name
@@ -18,11 +20,12 @@ MOST_SENTENCES = 8
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where an alarm writes (None: nowhere), the sources' repository, and the manifest of the load if it has one."""
+    """Where an alarm writes (None: nowhere), the sources' repository, the load's manifest, and how files make a job."""
 
     folder: Path | None
     repository: Path
     manifest: Path | None
+    job: JobOptions
 
 
 def raise_alarm(store: BaselineStore, checked: Checked, session: Session | None, outputs: Outputs) -> Alarm:
@@ -44,7 +47,11 @@ def raise_alarm(store: BaselineStore, checked: Checked, session: Session | None,
         path = outputs.folder / f"{name}.bisect.sh"
         text = bisect_script(outputs.manifest, checked.record.load, checked.alarm, good, bad, outputs.repository)
         bisect = _write(path, text.encode("utf-8", "surrogateescape"), explanation)
-    if near is None and session is not None:
+    explained = Explained()
+    if near is not None and session is not None:
+        explained = explain(near[1], session, outputs.folder, name, outputs.job)
+        explanation += explained.sentences
+    elif session is not None:
         explanation.append("no trace of an earlier good run is kept, so there is nothing to compare this one with")
     return Alarm(
         checked.alarm,
@@ -53,8 +60,10 @@ def raise_alarm(store: BaselineStore, checked: Checked, session: Session | None,
         checked.changed,
         None if commits is None else tuple(commits),
         tuple(explanation),
-        bisect=bisect,
-        trace="" if near is None else str(near[1]),
+        explained.comparison,
+        explained.picture,
+        bisect,
+        "" if near is None else str(near[1]),
     )
 
 

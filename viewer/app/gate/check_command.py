@@ -85,7 +85,7 @@ def run_check(options: argparse.Namespace, job: JobOptions) -> int:
     for load in _loads(options, manifest):
         try:
             with _measured(load, options, manifest, job) as (figures, session):
-                found, over = _one(store, load, figures, session, options, manifest, limits)
+                found, over = _one(store, load, figures, session, options, manifest, limits, job)
         except UsageError:
             raise
         except RankscopeError as error:
@@ -185,6 +185,7 @@ def _one(
     options: argparse.Namespace,
     manifest: Manifest | None,
     limits: list[tuple[str, RunFigure]],
+    job: JobOptions,
 ) -> tuple[dict[str, Any], list[str]]:
     from viewer.exporters.gate_data import run_data
 
@@ -205,7 +206,7 @@ def _one(
     if checked.alarm:
         where = Path(options.alarm) if options.alarm else None
         path = Path(options.manifest) if options.manifest else None
-        alarm = raise_alarm(store, checked, session, Outputs(where, Path(options.repo), path))
+        alarm = raise_alarm(store, checked, session, Outputs(where, Path(options.repo), path, job))
     findings = [f.message for f in checked.findings]
     if not options.no_record:
         findings += _record(store, checked, session, keep)

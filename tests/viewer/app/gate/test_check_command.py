@@ -130,6 +130,34 @@ def test_a_fixed_limit_needs_no_store(tmp_path, capsys):
     assert main([*words, "--limit", "other=1"]) == 2
 
 
+def test_an_alarm_compares_with_the_kept_trace_and_paints_the_place(tmp_path, capsys):
+    trace = tmp_path / "t.json"
+    manifest = tmp_path / "loads.toml"
+    manifest.write_text(
+        "[gate]\nbaseline = 'store'\nhistory = 3\nkeep_traces = 1\n[[load]]\nname = 'train'\ntraces = 't.json'\n"
+        "[load.metrics.gpu_busy_ns]\ngate = true\n"
+    )
+    words = ["check", "--manifest", str(manifest), "--allow-new", "--alarm", str(tmp_path / "alarm")]
+    for _ in range(4):
+        trace.write_text(trace_text(0, kernels=8))
+        assert main(words) == 0
+    slow = json.loads(trace_text(0, kernels=8))
+    for event in slow["traceEvents"]:
+        if event["name"] == "gemm_0":
+            event["dur"] += 400.0
+    trace.write_text(json.dumps(slow))
+    capsys.readouterr()
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "kernel gemm_0: " in out
+    assert "more per step and rank" in out
+    assert "gemm_0" in (tmp_path / "alarm" / "train.comparison.txt").read_text()
+    assert (tmp_path / "alarm" / "train.svg").read_text().startswith("<?xml")
+    packs = [p.stem for p in (tmp_path / "store" / "traces" / "train").iterdir()]
+    runs = BaselineStore(tmp_path / "store").read("train").runs
+    assert sorted(packs) == sorted(r.id for r in runs[-2:]), "the last good run's and the first bad one's"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
