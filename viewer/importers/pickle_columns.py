@@ -98,6 +98,7 @@ class PickleColumns:
             else:
                 self._more()
             tell(int(state[machine.STATE_WORDS]))
+        self._memo = self._values = GrowingColumns({"value": np.int64, "tag": np.uint8}, None, _SMALL)
         self.texts = [text.decode("utf-8", "replace") for text in self._texts.texts()]
 
     def _more(self) -> None:

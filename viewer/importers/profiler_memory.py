@@ -76,6 +76,10 @@ def add_profiler_memory(imported: Imported, source: Path | None, args: Callable[
     order = np.argsort(raw.marks.time_ns[rows], kind="stable")
     rows, values = rows[order], {k: v[order] for k, v in values.items()}
     builder = MemoryBuilder()
+    # The table of marks is sorted by time; where each of them will be.
+    place = np.empty(len(raw.marks.time_ns), np.int64)
+    place[np.argsort(raw.marks.time_ns, kind="stable")] = np.arange(len(place))
+    values["mark"] = place[rows]
     keys = np.stack([values["device_type"], values["device"]], axis=1)
     for kind, number in sorted(set(map(tuple, np.unique(keys, axis=0).tolist())), key=_place)[:_MOST_DEVICES]:
         own = np.flatnonzero((keys[:, 0] == kind) & (keys[:, 1] == number))
@@ -114,6 +118,7 @@ def _device(
         none,
         allocated=values["allocated"] if totals else np.full(n, ABSENT, np.int64),
         reserved=reserved,
+        mark=values["mark"],
         split_free=False,
     )
     return DeviceMemory(name, ordinal, events)

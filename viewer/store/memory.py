@@ -48,6 +48,7 @@ class Events:
     category: U8 | None = None
     allocated: I64 | None = None
     reserved: I64 | None = None
+    mark: I64 | None = None
     timed: bool = True
     split_free: bool = True
 
@@ -120,6 +121,7 @@ class MemoryBuilder:
                 "block": np.where(block_of >= 0, place[block_of] + first_block, -1).astype(np.int32)
                 if len(place)
                 else block_of,
+                "mark": np.full(n, ABSENT, np.int64) if events.mark is None else events.mark,
                 "allocated": levels.allocated,
                 "live": levels.live,
                 "reserved": levels.reserved,

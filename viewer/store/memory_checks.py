@@ -30,6 +30,7 @@ def check_memory(trace: Trace) -> None:
     _within(-1, len(b), e.block)
     _within(-1, len(e), b.made_event, b.asked_event, b.gone_event)
     _within(-1, len(s), b.segment)
+    _within(0, len(trace.marks), e.mark[e.mark != ABSENT])
     _within(0, len(s), t["holes"].segment)
     _within(0, max(Action) + 1, e.action)
     _within(0, max(BlockEnd) + 1, b.end)

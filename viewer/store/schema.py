@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 6
+FORMAT_VERSION: Final = 7
 """Raised with any change of a table, of meta.json or of what an importer makes of a file; older caches are rebuilt."""
 
 
@@ -167,6 +167,7 @@ ALLOCATOR_EVENTS = _table(
     ("note", _i32, "compile context or user's text, index into strings, -1 without one"),
     ("category", _u8, "Category that the source gives, NOT_GIVEN else"),
     ("block", _i32, "row of blocks, -1 for none"),
+    ("mark", _i64, "row of marks that it was read of, ABSENT in other sources"),
     ("allocated", _i64, "allocated after it, a block until its free is completed; ABSENT when the source cannot tell"),
     ("live", _i64, "the same until the free is requested"),
     ("reserved", _i64, "reserved after it"),

@@ -21,9 +21,11 @@ IDLE: Final = (
     *("sync_drain", "data_loading", "launch_bound", "host_bound", "host_jitter", "host_stalls", "step_gap"),
     "profiler_overhead",
 )
+MEMORY: Final = ("memory_fragmentation", "memory_leak", "memory_spike", "allocator_churn", "uneven_memory")
 DETECTORS: Final[tuple[str, ...]] = (
     "caveats",
     "memory_room",
+    *MEMORY,
     "late_rank",
     "uneven",
     "serialised_communication",

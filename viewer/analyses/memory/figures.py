@@ -157,7 +157,8 @@ def _figures(trace: Trace, device: int) -> MemoryFigures:
         peak_reserved = int(levels.max())
         if known:
             held = allocated if len(levels) == len(allocated) else _with_before(allocated, before)
-            if len(held) == len(levels):
+            # Blocks beyond what is reserved: the segments are not all of the device's memory.
+            if len(held) == len(levels) and (held <= levels).all():
                 unused = peak_reserved - int(held[levels == peak_reserved].max())
     elif not len(reserved) and final_reserved is not None:
         peak_reserved = final_reserved

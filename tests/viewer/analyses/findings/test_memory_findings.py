@@ -1,0 +1,129 @@
+"""Problems of memory planted in generated jobs are found first and of the right size; a clean job has none."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.memory import MIB, FakeAllocator, OutOfMemory
+from tests.support.memory_job import LAYERS, Planted, fragmented, training
+from tests.viewer.importers.texts import open_job
+from viewer.analyses.findings.base import JobFinding
+from viewer.analyses.findings.registry import job_findings
+from viewer.analyses.memory.figures import memory_figures
+from viewer.base.job_card import HardwareCard, JobCard
+from viewer.store.session import Session
+
+KINDS = {"memory-leak", "memory-spike", "memory-fragmentation", "out-of-memory", "allocator-churn", "uneven-memory"}
+
+
+def session_of(tmp_path: Path, *ranks: FakeAllocator) -> Session:
+    tmp_path.mkdir(exist_ok=True)
+    paths = []
+    for rank, one in enumerate(ranks):
+        paths.append(tmp_path / f"rank_{rank}.pickle")
+        paths[-1].write_bytes(one.pickled())
+    result = open_job(tmp_path, *paths)
+    assert not result.failures
+    return result.session
+
+
+def found(session: Session) -> list[JobFinding]:
+    return [f for f in job_findings(session) if f.kind in KINDS]
+
+
+def size_in(text: str) -> float:
+    """The first size of a title, bytes."""
+    number, unit = re.search(r"([\d.]+) (B|KiB|MiB|GiB)", text).groups()  # type: ignore[union-attr]
+    return float(number) * 1024 ** ("B", "KiB", "MiB", "GiB").index(unit)
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_clean_job_has_no_finding(tmp_path: Path, seed: int, marked: bool) -> None:
+    assert found(session_of(tmp_path, training(Planted(seed=seed, marked=marked)))) == []
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("size", [MIB, 300_000, 7 * MIB])
+def test_a_leak_is_found_with_its_size_and_its_place(tmp_path: Path, size: int, marked: bool) -> None:
+    session = session_of(tmp_path, training(Planted(leak=size, marked=marked)))
+    first, *others = found(session)
+    assert (first.kind, others) == ("memory-leak", [])
+    assert size_in(first.title) == pytest.approx(size, rel=0.05)
+    assert "log_metrics (logging.py:" in first.title
+    assert job_findings(session)[0].kind == "memory-leak"
+
+
+def test_the_step_at_which_a_leak_fills_the_device_is_told(tmp_path: Path) -> None:
+    session = session_of(tmp_path, training(Planted(leak=MIB)))
+    peak = memory_figures(session.inputs[0].trace)[0].peak_allocated or 0
+    full = session.with_card(JobCard(hardware=HardwareCard(memory_bytes=peak + 20 * MIB)))
+    (leak,) = found(full)
+    steps = int(re.search(r"after ([\d,]+) more steps", leak.title)[1].replace(",", ""))  # type: ignore[index]
+    assert steps in (19, 20)
+
+
+@pytest.mark.parametrize("size", [60 * MIB, 200 * MIB])
+def test_a_spike_is_found_with_its_step_and_size(tmp_path: Path, size: int) -> None:
+    session = session_of(tmp_path, training(Planted(spike=size)))
+    first, *others = found(session)
+    assert (first.kind, others) == ("memory-spike", [])
+    assert "step 11 " in first.title
+    # The spike stands at the end of the forward pass; the usual peak is a little later, with the first gradients.
+    clean = session_of(tmp_path / "clean", training(Planted()))
+    peaks = [memory_figures(s.inputs[0].trace)[0].peak_allocated or 0 for s in (session, clean)]
+    assert size_in(first.title) == pytest.approx(peaks[0] - peaks[1], rel=0.05)
+    assert "linear (functional.py" in first.title or "forward (model.py" in first.title
+
+
+def test_a_request_that_fails_for_fragmentation_is_explained(tmp_path: Path) -> None:
+    a, wanted, holes = fragmented()
+    (first,) = found(session_of(tmp_path, a))
+    assert first.kind == "memory-fragmentation"
+    assert size_in(first.title) == pytest.approx(wanted, rel=0.05)
+    free, largest = (size_in(t) for t in re.findall(r"[\d.]+ [KMG]?i?B", first.title)[1:3])
+    assert free == pytest.approx(holes, rel=0.05)
+    assert largest == pytest.approx(20 * MIB, rel=0.05)
+    told = " ".join(e.text for e in first.evidence)
+    assert "held by linear (functional.py" in told
+    assert "held by category" in told
+
+
+def test_a_device_that_is_truly_full_is_told_apart(tmp_path: Path) -> None:
+    a = FakeAllocator(capacity=100 * MIB)
+    for _ in range(4):
+        a.alloc(20 * MIB, "forward:model.py")
+    with pytest.raises(OutOfMemory):
+        a.alloc(50 * MIB, "forward:model.py")
+    (only,) = found(session_of(tmp_path, a))
+    assert only.kind == "out-of-memory"
+    assert "30 MiB short" in only.title
+
+
+def test_churn_is_found_with_its_calls_and_bytes(tmp_path: Path) -> None:
+    session = session_of(tmp_path, training(Planted(churn=True)))
+    first, *others = found(session)
+    assert (first.kind, others) == ("allocator-churn", [])
+    a = training(Planted(churn=True))
+    freed = [e for e in a.events if e["action"] == "segment_free"]
+    edges = [x["time_us"] for x in a.annotations if x["stage"] == "START"][4:]
+    per_step = [sum(e["size"] for e in freed if a <= e["time_us"] < b) for a, b in itertools.pairwise(edges)]
+    assert size_in(first.title) == pytest.approx(sorted(per_step)[len(per_step) // 2], rel=0.05)
+
+
+def test_an_uneven_rank_is_named(tmp_path: Path) -> None:
+    plain = Planted(steps=6)
+    ranks = [training(replace(plain, seed=k, scale=1.5 if k == 2 else 1.0)) for k in range(4)]
+    session = session_of(tmp_path, *ranks)
+    first, *others = found(session)
+    assert (first.kind, others) == ("uneven-memory", [])
+    assert first.title.startswith("rank 2 ")
+    assert "3.0 MiB" not in first.title
+    sizes = [size_in(t) for t in re.findall(r"[\d.]+ [KMG]?i?B", first.title)]
+    assert sizes[1] == pytest.approx(LAYERS * 3 * MIB, rel=0.1)
+    assert found(session_of(tmp_path / "even", *[training(replace(plain, seed=k)) for k in range(4)])) == []

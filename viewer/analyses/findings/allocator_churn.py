@@ -1,0 +1,47 @@
+"""Steady steps that ask the driver for memory and give it back again: each such call can wait for the whole device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from viewer.analyses.findings.base import Evidence, JobFinding
+from viewer.analyses.memory.churn import MOSTLY, churn
+from viewer.analyses.memory.places import devices_of, steps_range
+from viewer.base.units import format_bytes
+from viewer.base.work import CancelToken
+from viewer.store.session import Session
+
+
+def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
+    """One finding per device whose steady steps do both."""
+    for item, device, label in devices_of(session):
+        cancel.check()
+        found = churn(session, item, device)
+        if found is None or not found.is_churn:
+            continue
+        steady = found.steady
+        calls = median((found.got + found.given)[steady].tolist())
+        size = median(found.given_bytes[steady].tolist())
+        first, last = found.edges.first, found.edges.count - 1
+        place = steps_range(session, item, device, found.edges, first, last)
+        yield JobFinding(
+            f"allocator-churn/{label}",
+            "allocator-churn",
+            f"{label}: the allocator gives {format_bytes(round(size))} back to the driver and asks for memory again in "
+            f"every step, {calls:g} calls",
+            "warning",
+            None,
+            "",
+            (
+                Evidence(
+                    f"steps after the first {first}: {int(found.got[steady].sum())} requests to the driver and "
+                    f"{int(found.given[steady].sum())} returns in {last - first + 1} steps",
+                    place,
+                ),
+            ),
+            "Leave the allocator more room (a smaller peak, expandable segments), and remove torch.cuda.empty_cache() "
+            "from the loop: freeing to the driver waits for the device.",
+            f"Segments that are got and given back per step ({found.edges.source}); churn is both in at least "
+            f"{MOSTLY:.0%} of the steps after warm-up, figures are medians.",
+        )

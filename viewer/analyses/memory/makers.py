@@ -1,0 +1,115 @@
+"""What made a block: the frames of its stack, or in a profiler trace the slices of its thread at that instant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.base.ids import ABSENT, LaneKind
+from viewer.store.trace import Trace
+
+I64 = NDArray[np.int64]
+U64 = NDArray[np.uint64]
+
+MOST_LEVELS = 512
+"""Enclosing slices that are looked at."""
+
+Pattern = tuple[str, re.Pattern[str]]
+
+
+def frame_text(trace: Trace, frame: int) -> str:
+    """A frame as "function (file)"; the file as written."""
+    f = trace.tables["frames"]
+    return f"{trace.text(f.name[frame])} ({trace.text(f.file[frame])})"
+
+
+def stack_frames(trace: Trace, stack: int) -> list[tuple[str, str, int]]:
+    """(function, file, line) of a stack, innermost first; [] for -1."""
+    if stack < 0:
+        return []
+    s, f = trace.tables["stacks"], trace.tables["frames"]
+    rows = trace.tables["stack_frames"].frame[int(s.begin[stack]) : int(s.end[stack])].tolist()
+    return [(trace.text(f.name[r]), trace.text(f.file[r]), int(f.line[r])) for r in rows]
+
+
+def stack_bits(trace: Trace, patterns: Sequence[Pattern]) -> U64:
+    """uint64[stacks]: bit k says whether a frame of the stack matches pattern k. Patterns see each frame once."""
+    s, frames = trace.tables["stacks"], len(trace.tables["frames"])
+    of_frame = np.zeros(frames, np.uint64)
+    for frame in range(frames):
+        of_frame[frame] = _bits(frame_text(trace, frame), patterns)
+    used = trace.tables["stack_frames"].frame
+    out = np.zeros(len(s), np.uint64)
+    filled = np.flatnonzero(s.end > s.begin)
+    if len(filled):
+        # Stacks lie one after another: reduceat takes each from its beginning to that of the next.
+        bits = of_frame[used]
+        out[filled] = np.bitwise_or.reduceat(bits, s.begin[filled])
+    return out
+
+
+def _bits(text: str, patterns: Sequence[Pattern]) -> int:
+    return sum(1 << k for k, (_, pattern) in enumerate(patterns) if pattern.search(text))
+
+
+def maker_slices(trace: Trace) -> I64:
+    """int64[allocator events]: the deepest slice that was open on the thread of the event; -1 without one.
+
+    Only profiler traces say the thread. Built once.
+    """
+    return trace.memo("maker slices", lambda: _makers(trace))
+
+
+def _makers(trace: Trace) -> I64:
+    e, marks, s = trace.tables["allocator_events"], trace.marks, trace.slices
+    out = np.full(len(e), -1, np.int64)
+    told = np.flatnonzero(e.mark != ABSENT)
+    if not len(told):
+        return out
+    rows = e.mark[told]
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    where = pa.array(rows)
+    between = pa.scalar("\0", pa.large_string())
+    key = pc.binary_join_element_wise(marks.lane_pid.take(where), marks.lane_tid.take(where), between)
+    codes = pc.dictionary_encode(key)
+    threads, of = codes.dictionary.to_pylist(), codes.indices.to_numpy(zero_copy_only=False)
+    lane_of = {f"{lane.pid}\0{lane.tid}": lane for lane in trace.lanes if lane.kind == LaneKind.THREAD}
+    time = e.time_ns[told]
+    for number, thread in enumerate(threads):
+        lane = lane_of.get(thread)
+        if lane is None:
+            continue
+        mine = np.flatnonzero(of == number)
+        for row in range(lane.row_begin, lane.row_end):
+            begin, end = int(trace.rows.begin[row]), int(trace.rows.end[row])
+            starts = s.start_ns[begin:end]
+            at = np.searchsorted(starts, time[mine], "right") - 1
+            inside = (at >= 0) & (starts[at] + s.dur_ns[begin:end][at] >= time[mine]) if len(starts) else at >= 0
+            out[told[mine[inside]]] = begin + at[inside]  # deeper rows come later
+    return out
+
+
+def slice_bits(trace: Trace, makers: I64, patterns: Sequence[Pattern]) -> U64:
+    """uint64[len(makers)]: bit k says whether a slice at or around the maker has a name that matches pattern k."""
+    s = trace.slices
+    distinct, place = np.unique(makers, return_inverse=True)
+    bits = np.zeros(len(distinct), np.uint64)
+    current = distinct.copy()
+    of_name: dict[int, int] = {}
+    for _ in range(MOST_LEVELS):
+        live = np.flatnonzero(current >= 0)
+        if not len(live):
+            break
+        names = s.name[current[live]]
+        for code in np.unique(names).tolist():
+            if code not in of_name:
+                of_name[code] = _bits(trace.text(code), patterns)
+        bits[live] |= np.array([of_name[c] for c in names.tolist()], np.uint64)
+        current[live] = s.parent[current[live]]
+    out: U64 = bits[place]
+    return out
