@@ -87,7 +87,7 @@ class ParallelPanel(QWidget):
         tools.addSpacing(8)
         tools.addWidget(self.fold)
         tools.addSpacing(8)
-        tools.addWidget(self.note, 1)
+        tools.addWidget(self.note, 1, Qt.AlignmentFlag.AlignVCenter)
         self.scrolled = QScrollArea(self)
         self.scrolled.setWidgetResizable(True)
         self.scrolled.setFrameShape(QFrame.Shape.NoFrame)

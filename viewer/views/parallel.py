@@ -164,7 +164,7 @@ def _stage_row(found: Pipeline, step: StepFigures, worker: Worker, line: Line, b
     stage, figures = next((s, x) for s, x in rows if s.share == middle)
     floor = any(x.floor for _, x in rows)
     own_label = found.layout.workers[stage.worker].label
-    detail = f"{len(rows)} ranks"
+    detail = f"{len(rows)} replicas"
     spread = f"{percent(shares[0])} to {percent(shares[-1])} over {len(rows)} replicas"
     return PipelineRow(
         label,

@@ -40,7 +40,7 @@ def sentence(found: Pipeline, step: StepFigures) -> str:
     micro = " or ".join(f"{c:,}" for c in sorted(counts))
     chunks = f" × {found.layout.chunks} chunks" if found.layout.chunks > 1 else ""
     kind = found.schedule.text
-    if found.schedule.source == "order" and found.schedule.sure < 1:
+    if found.schedule.source == "order" and 0 < found.schedule.sure < 1:
         kind = f"{kind}?"
     least = " at least" if step.floor else ""
     text = (

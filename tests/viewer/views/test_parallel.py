@@ -53,7 +53,7 @@ def test_a_row_per_worker_and_a_cell_per_pass() -> None:
 def test_folded_rows_stand_for_their_replicas() -> None:
     view = parallel(job(slow={3: 1.5}).session(), folded=True)
     assert view.frame is not None
-    assert [(r.label, r.detail) for r in view.frame.rows] == [("stage 0", "2 ranks"), ("stage 1", "2 ranks")]
+    assert [(r.label, r.detail) for r in view.frame.rows] == [("stage 0", "2 replicas"), ("stage 1", "2 replicas")]
     assert "over 2 replicas" in view.frame.rows[1].told
     assert view.tone == "warning"
 
