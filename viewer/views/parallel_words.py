@@ -16,6 +16,7 @@ PART_WORDS: Final = {
     "theory_ns": "theory",
     "order_ns": "order of passes",
     "imbalance_ns": "uneven stages",
+    "late_ns": "slow workers",
     "variation_ns": "passes vary",
     "inside_ns": "inside passes",
     "p2p_ns": "sends on their way",

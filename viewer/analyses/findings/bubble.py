@@ -30,8 +30,8 @@ SAVING_HOW: Final = (
 )
 HOW: Final = (
     "The passes of each step are replayed in their order with one more of what really was each time (equal stages, "
-    "stages as they are, each pass as it computed, with the time inside it, with its results on the way); the "
-    f"differences are the parts of the bubble. A part counts from {SHARE:.0%} of the phase in the median step."
+    "stages and workers as they are, each pass as it computed, with the time inside it, with its results on the way); "
+    f"the differences are the parts of the bubble. A part counts from {SHARE:.0%} of the phase in the median step."
 )
 
 
@@ -56,7 +56,13 @@ CAUSES: Final = {
         "bubble-uneven",
         "uneven stages cost",
         "Move layers from the slowest stage to the others; count embedding, output layer and loss as layers.",
-        ("uneven-stages", "late-rank"),
+        ("uneven-stages",),
+    ),
+    "late_ns": _Cause(
+        "bubble-late",
+        "workers that are slower than the others of their stage cost",
+        "Find out why they are slow: clocks, power, temperature and host load against their peers', or more work.",
+        ("late-rank", "uneven-ranks", "late-worker"),
     ),
     "variation_ns": _Cause(
         "bubble-varies",

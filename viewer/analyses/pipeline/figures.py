@@ -9,7 +9,7 @@ Gradient reduction and optimizer are no passes, so their compute is in neither.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from viewer.analyses.pipeline.model import Layout, NoPipelineError, Passes, Pass
 from viewer.analyses.pipeline.replay import Order
 from viewer.analyses.pipeline.schedule import Schedule, infer, micro_batches, theory_ns, theory_share
 from viewer.analyses.pipeline.taken_apart import PARTS, Parts, Replayed, in_order, replay_line
+from viewer.analyses.pipeline.usual import Key, per_micro_batch, usual_lengths, usual_passes
 from viewer.base.ids import ABSENT
 from viewer.store.session import Session
 
@@ -60,10 +61,10 @@ class LineFigures:
     clocks share no time its own clock tells the phase's length. ``floor`` marks a lower bound: that stage is missing.
 
     ``theory_share`` is by counting (equal F, B per stage; None for schedules that need F, B and W), ``theory_ns`` by
-    the measured F, B and W (None where the order is unknown and cannot be replayed). ``slowest`` is the stage that
-    computes longest per micro-batch, ``uneven_ns`` how much shorter the phase would be were all stages equal (None
-    where it cannot be replayed, ``problem`` says why); ``slowdown`` per stage: the phase with only this stage as it is
-    / the phase of equal stages.
+    the measured F, B and W (None where the order is unknown and cannot be replayed), ``usual_ns`` what a worker usually
+    computes, mean over the stages. ``slowest`` is the stage that usually computes longest, ``uneven_ns`` how much
+    shorter the phase would be were all stages equal (None where it cannot be replayed, ``problem`` says why);
+    ``slowdown`` per stage: the phase with only this stage as it is / the phase of equal stages.
     """
 
     line: int
@@ -73,6 +74,7 @@ class LineFigures:
     micro_batches: int
     theory_share: float | None
     theory_ns: int | None
+    usual_ns: int
     stages: tuple[StageFigures, ...]
     slowest: int | None
     uneven_ns: int | None
@@ -99,8 +101,8 @@ class LineFigures:
         """The share that theory gives with the measured F, B and W of equal stages."""
         if self.theory_ns is None:
             return None
-        compute = sum(s.compute_ns for s in self.stages) / len(self.stages)
-        return self.theory_ns / (self.theory_ns + compute) if self.theory_ns + compute else 0.0
+        whole = self.theory_ns + self.usual_ns
+        return self.theory_ns / whole if whole else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +218,12 @@ def _build(session: Session) -> Pipeline:
     steps = []
     for number in found.steps:
         lines = []
+        every = [(found.workers[w].stage, p) for (w, n), p in found.passes.items() if n == number]
+        usual = usual_passes(every)
         for line in found.lines:
             have = [(w, found.passes[w, number]) for w in line.workers if (w, number) in found.passes]
             if have:
-                lines.append(_line(found, line.index, have, schedule, clocks))
+                lines.append(_line(found, line.index, have, schedule, clocks, usual))
         steps.append(StepFigures(number, tuple(lines)))
     return Pipeline(found, schedule, tuple(steps), unsure)
 
@@ -238,7 +242,12 @@ def _unsure(session: Session, found: Layout) -> int | None:
 
 
 def _line(
-    found: Layout, index: int, have: Sequence[tuple[int, Passes]], schedule: Schedule, clocks: _Clocks
+    found: Layout,
+    index: int,
+    have: Sequence[tuple[int, Passes]],
+    schedule: Schedule,
+    clocks: _Clocks,
+    usual: Mapping[Key, float],
 ) -> LineFigures:
     whole = len(have) == found.stages
     order, problem = _order([p for _, p in have], found.chunks, schedule) if whole else (None, MISSING)
@@ -253,8 +262,11 @@ def _line(
     if whole and not together and not problem:
         problem = "the clocks of its ranks are not aligned"
     count = max(micro_batches(p, found.chunks) for _, p in have)
-    compute = np.array([p.compute_ns for _, p in have], np.float64)
-    per_micro = {kind: _mean_per_micro(have, kind, found.chunks) for kind in PassKind}
+    told = [(found.workers[w].stage, p, micro_batches(p, found.chunks)) for w, p in have]
+    lengths = [usual_lengths(s, p, usual) for s, p, _ in told]
+    each = [float(x.sum()) for x in lengths]
+    mean = sum(each) / len(each)
+    per_micro = {kind: per_micro_batch(told, usual, kind) for kind in PassKind}
     least = theory_ns(
         schedule.key,
         found.stages,
@@ -265,16 +277,16 @@ def _line(
     )
     replayed: Replayed | None = None
     if order is not None and together:
-        replayed = replay_line(order, [p for _, p in have])
+        replayed = replay_line(order, [p for _, p in have], np.concatenate(lengths))
     if least is None and replayed is not None:
-        least = max(0.0, replayed.equal - float(compute.mean()))
+        least = max(0.0, replayed.equal - mean)
     stages = []
     for i, (worker, p) in enumerate(have):
         own = (start, end) if together or first is not None else (int(p.start.min()), int(p.end.max()))
         bubble = own[1] - own[0] - p.compute_ns
         parts = None
         if replayed is not None and least is not None:
-            parts = replayed.parts(least, float(compute.mean()), float(compute[i]), bubble)
+            parts = replayed.parts(least, mean, each[i], float(p.compute_ns), bubble)
         stages.append(
             StageFigures(
                 worker,
@@ -297,9 +309,10 @@ def _line(
         count,
         theory_share(schedule.key, found.stages, count, found.chunks),
         None if least is None else round(least),
+        round(mean),
         tuple(stages),
-        max(range(len(stages)), key=lambda i: stages[i].per_micro_ns) if whole else None,
-        None if replayed is None else round(replayed.means - replayed.equal),
+        max(range(len(each)), key=lambda i: each[i]) if whole else None,
+        None if replayed is None else round(replayed.usual - replayed.equal),
         () if replayed is None else replayed.slowdown,
         problem,
     )
@@ -313,9 +326,3 @@ def _order(stages: Sequence[Passes], chunks: int, schedule: Schedule) -> tuple[O
         return Order(stages, chunks), ""
     except ValueError as error:
         return None, str(error)
-
-
-def _mean_per_micro(have: Sequence[tuple[int, Passes]], kind: PassKind, chunks: int) -> float:
-    """Compute of a kind of pass per micro-batch (all chunks), mean over the stages, ns."""
-    each = [float(p.busy[p.kind == kind].sum()) / max(1, micro_batches(p, chunks)) for _, p in have]
-    return sum(each) / len(each)

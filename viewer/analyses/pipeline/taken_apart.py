@@ -6,8 +6,10 @@ time; the parts add up to the bubble exactly:
 - theory: what equal stages would have at least, see ``schedule`` (of an order that is none of the known ones: what its
   replay with equal stages has);
 - order: what equal stages have in the order in which the passes ran, beyond theory;
-- imbalance: what it grows by when each stage computes as long as it does (on its mean); below 0 for a stage that
+- imbalance: what it grows by when each stage computes as long as its workers usually do; below 0 for a stage that
   computes longer than the others, which has less bubble than they have;
+- late: when each worker computes as long as it does on its mean: it is the others of its pipeline that then wait for
+  one that is slower than its peers (0 where a stage has one worker only: then slow work is imbalance);
 - variation: when each pass computes as long as it did;
 - inside: when passes keep the time without compute inside them (launch gaps, exposed collectives);
 - p2p: when results take as long to reach the next stage as they did;
@@ -28,8 +30,9 @@ from viewer.analyses.pipeline.model import CommKind, Communication, Passes
 from viewer.analyses.pipeline.replay import Order, stage_means, what_if
 
 F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
 
-PARTS: Final = ("theory_ns", "order_ns", "imbalance_ns", "variation_ns", "inside_ns", "p2p_ns", "rest_ns")
+PARTS: Final = ("theory_ns", "order_ns", "imbalance_ns", "late_ns", "variation_ns", "inside_ns", "p2p_ns", "rest_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Parts:
     theory_ns: int
     order_ns: int
     imbalance_ns: int
+    late_ns: int
     variation_ns: int
     inside_ns: int
     p2p_ns: int
@@ -53,46 +57,66 @@ class Parts:
 class Replayed:
     """Phases by replay, ns; ``slowdown`` per stage as in LineFigures.
 
-    Equal stages, stages as their means, passes as they computed, as long as they were, with their results on the way.
+    Equal stages, stages as they usually are, workers as their means, passes as they computed, as long as they were,
+    with their results on the way.
     """
 
     equal: float
+    usual: float
     means: float
     busy: float
     length: float
     sent: float
     slowdown: tuple[float, ...]
 
-    def parts(self, least: float, mean: float, compute: float, bubble: int) -> Parts:
-        """The bubble of a stage that computes ``compute`` ns (``mean`` over all stages), taken apart."""
-        theory, order = round(least), round(self.equal - mean - least)
-        imbalance = round(self.means - compute - self.equal + mean)
-        variation = round(self.busy - self.means)
-        inside, p2p = round(self.length - self.busy), round(self.sent - self.length)
-        rest = bubble - theory - order - imbalance - variation - inside - p2p
-        return Parts(theory, order, imbalance, variation, inside, p2p, rest)
+    def parts(self, least: float, mean: float, usual: float, compute: float, bubble: int) -> Parts:
+        """The bubble of a worker, taken apart.
+
+        Args:
+            least: the bubble in theory, ns.
+            mean: what workers usually compute, mean over the stages, ns.
+            usual: what workers of its stage usually compute, ns.
+            compute: what it computed, ns.
+            bubble: its bubble, ns.
+        """
+        told = {
+            "theory_ns": round(least),
+            "order_ns": round(self.equal - mean - least),
+            "imbalance_ns": round(self.usual - usual - self.equal + mean),
+            "late_ns": round(self.means - compute - self.usual + usual),
+            "variation_ns": round(self.busy - self.means),
+            "inside_ns": round(self.length - self.busy),
+            "p2p_ns": round(self.sent - self.length),
+        }
+        return Parts(**told, rest_ns=bubble - sum(told.values()))
 
 
-def replay_line(order: Order, stages: Sequence[Passes]) -> Replayed:
-    """The replays of one line, passes by stage."""
+def replay_line(order: Order, stages: Sequence[Passes], usual: F64) -> Replayed:
+    """The replays of one line: passes by stage, and how long each of them usually computes (float64, all stages)."""
     busy = np.concatenate([p.busy for p in stages]).astype(np.float64)
     length = np.concatenate([p.length for p in stages]).astype(np.float64)
     chunk = np.concatenate([p.chunk for p in stages])
     means = stage_means(order, busy, chunk)
-    every: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for k, c, value in zip(order.kind.tolist(), chunk.tolist(), busy.tolist(), strict=True):
-        every[k, c].append(value)
-    mean_of = {key: sum(v) / len(v) for key, v in every.items()}
-    equal = what_if(order, means, mean_of, chunk, None)
-    slowdown = tuple(what_if(order, means, mean_of, chunk, s) / equal for s in range(len(stages))) if equal else ()
+    own = _means_of(order, chunk, busy)
+    alike = what_if(order, means, own, chunk, None)
+    slowdown = tuple(what_if(order, means, own, chunk, s) / alike for s in range(len(stages))) if alike else ()
     return Replayed(
-        equal,
+        what_if(order, usual, _means_of(order, chunk, usual), chunk, None),
+        order.run(usual),
         order.run(means),
         order.run(busy),
         order.run(length),
         order.run(length, delays(order, stages)),
         slowdown,
     )
+
+
+def _means_of(order: Order, chunk: I64, length: F64) -> dict[tuple[int, int], float]:
+    """Mean length over all stages by (kind, chunk)."""
+    every: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for k, c, value in zip(order.kind.tolist(), chunk.tolist(), length.tolist(), strict=True):
+        every[k, c].append(value)
+    return {key: sum(v) / len(v) for key, v in every.items()}
 
 
 def in_order(order: Order, stages: Sequence[Passes]) -> bool:

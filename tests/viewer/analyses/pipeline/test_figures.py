@@ -110,6 +110,19 @@ def test_a_slow_worker_among_peers() -> None:
     assert (rows[0].worker, rows[0].late, rows[0].late_steps) == (3, True, 3)  # rank 4 = stage 1 of replica 1
     assert rows[0].beyond_ns == round(4 * 0.2 * (F + B))
     assert not any(r.late for r in rows[1:])
+    lines = found(job.session()).steps[0].lines
+    for line in lines:
+        for stage in line.stages:
+            assert stage.parts is not None
+            assert stage.parts.imbalance_ns == 0  # a slow worker is no slow stage
+            assert stage.parts.total_ns() == stage.bubble_ns
+            if line.line != 1:
+                assert stage.parts.late_ns == 0
+    slow, fast = lines[1].stages[1].parts, lines[1].stages[0].parts
+    assert slow is not None
+    assert fast is not None
+    # Four micro-batches of 3.6 instead of 3 ms in the last stage: the phase and its own compute grow alike.
+    assert (fast.late_ns, slow.late_ns) == (4 * 600_000, 0)
 
 
 def test_helpers_and_the_optimizer_are_no_passes() -> None:
