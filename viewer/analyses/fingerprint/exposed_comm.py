@@ -6,11 +6,14 @@ from typing import Final
 
 import numpy as np
 
+from viewer.analyses.collective.communication import Figures, communication, total
 from viewer.analyses.collective.exposed import exposed
+from viewer.analyses.collective.exposed_parts import Part
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.fingerprint.figure import Figure, over_ranks, over_steps, usual, worst
 from viewer.analyses.fingerprint.periods import Period, periods, selection_of
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.pipeline.figures import pipeline
 from viewer.base.ids import Paint
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
@@ -39,11 +42,15 @@ def exposed_communication(session: Session) -> Figure:
     }
     communicates = any((gpu_work(session.inputs[p.input].trace).paint == Paint.COMM).any() for p in every)
     at = worst(values)
+    theory, theory_how, note = _theory(session, sum(p.span_ns for p in every))
     return Figure(
         "exposed_communication",
         TITLE,
         f"{HOW}; {found.words}",
         value=usual(values),
+        theory=theory,
+        theory_how=theory_how,
+        note=note,
         applies=communicates,
         why="" if communicates else "the traces hold no communication",
         steps=over_steps(values) if found.by_step else (),
@@ -51,6 +58,59 @@ def exposed_communication(session: Session) -> Figure:
         evidence=_evidence(session, found.find(*at)) if communicates and at is not None else (),
         **base,  # type: ignore[arg-type]
     )
+
+
+def split_of(session: Session) -> Figures | None:
+    """Exposed communication of the periods taken apart, device-ns; None where they are no one window of each input.
+
+    Built once per card.
+    """
+    return session.card_memo("fingerprint split", lambda: _split(session))
+
+
+def _split(session: Session) -> Figures | None:
+    windows: dict[int, tuple[int, int]] = {}
+    exposed_ns: dict[int, int] = {}
+    for p in periods(session).every():
+        low, high = windows.get(p.input, (p.start_ns, p.end_ns))
+        windows[p.input] = min(low, p.start_ns), max(high, p.end_ns)
+        exposed_ns[p.input] = exposed_ns.get(p.input, 0) + p.comm_exposed_ns
+    if not windows or len(session.inputs) != len(windows):
+        return None
+    splits = communication(session, windows)
+    for index, ns in exposed_ns.items():
+        mine = splits[index].figures
+        if mine is None or mine.exposed_ns != ns:
+            return None  # steps overlap, or a device serves several ranks
+    return total(splits)
+
+
+def _theory(session: Session, span_ns: int) -> tuple[float | None, str, str]:
+    """(theory, what it is, a note on what the exposed time is made of)."""
+    split = split_of(session)
+    if split is None or not split.exposed_ns or not span_ns:
+        return None, "", ""
+    parts = []
+    if split.has_wait:
+        collective = split.wait_ns - split.parts[Part.PIPELINE_WAIT]
+        parts += [(collective, "waiting for ranks"), (split.parts[Part.PIPELINE_WAIT], "receives of a pipeline")]
+    if split.has_rate:
+        parts += [
+            (split.parts[Part.RATE], "slower than the baseline"),
+            (split.parts[Part.VOLUME], "bytes beyond the plan"),
+        ]
+    told = ", ".join(f"{ns / span_ns:.1%} {words}" for ns, words in parts if ns)
+    note = f"of the step: {told}" if told else ""
+    if not (split.has_rate and split.has_wait):
+        return None, "", note
+    if session.card.plan.pp not in (None, 1) or not isinstance(pipeline(session), str):
+        return None, "", f"{note}; stages of a pipeline wait for each other where it drains, so theory is not known"
+    left = split.unhidden_ns - split.parts[Part.SERIALISED]
+    how = (
+        "transfers at the baseline's rate that nothing could have hidden: no waiting for ranks, no bytes beyond the "
+        "plan, nothing serialised"
+    )
+    return left / span_ns, how, note
 
 
 def _evidence(session: Session, period: Period) -> tuple[Evidence, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.analyses.attribution import attribute
-from viewer.analyses.collective.communication import communication, total
 from viewer.analyses.collective.exposed_parts import Part
 from viewer.analyses.fingerprint.bubble import steady
+from viewer.analyses.fingerprint.exposed_comm import split_of
 from viewer.analyses.fingerprint.mfu import card_of, ns_at_peak
 from viewer.analyses.fingerprint.periods import Period, periods
 from viewer.analyses.gpu_work import gpu_work
@@ -53,7 +53,7 @@ def waterfall(session: Session) -> Waterfall | None:
         return None
     idle, compute, exposed = (sum(getattr(p, n) for p in every) for n in ("idle_ns", "compute_ns", "comm_exposed_ns"))
     fill_idle = _idle_in_phases(session, every)
-    waits = _waits(session, every)
+    waits = _waits(session)
     receive, waiting = waits if waits is not None else (0, 0)
     rows: list[tuple[str, str, int, str]] = []
     if fill_idle is not None:
@@ -134,24 +134,11 @@ def _idle_in_phases(session: Session, every: list[Period]) -> int | None:
     return idle
 
 
-def _waits(session: Session, every: list[Period]) -> tuple[int, int] | None:
+def _waits(session: Session) -> tuple[int, int] | None:
     """(receives that wait along the pipeline, waiting of collectives) of the exposed device-ns; None where unknown."""
-    windows: dict[int, tuple[int, int]] = {}
-    exposed: dict[int, int] = {}
-    for p in every:
-        low, high = windows.get(p.input, (p.start_ns, p.end_ns))
-        windows[p.input] = min(low, p.start_ns), max(high, p.end_ns)
-        exposed[p.input] = exposed.get(p.input, 0) + p.comm_exposed_ns
-    if len(session.inputs) != len(windows):
-        return None
-    splits = communication(session, windows)
-    figures = total(splits)
+    figures = split_of(session)
     if figures is None or not figures.has_wait:
         return None
-    for index, ns in exposed.items():
-        mine = splits[index].figures
-        if mine is None or mine.exposed_ns != ns:
-            return None  # steps overlap, or a device serves several ranks: no one window is theirs
     return figures.parts[Part.PIPELINE_WAIT], figures.parts[Part.WAIT]
 
 

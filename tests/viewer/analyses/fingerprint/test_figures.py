@@ -9,13 +9,15 @@ import pytest
 
 from tests.support.build import Event, annotation, call, kernel, make_session, make_trace
 from tests.support.pipeline_job import PipelineJob, one_f_one_b
-from viewer.analyses.fingerprint.exposed_comm import exposed_communication
+from tests.support.ranks import RankJob
+from viewer.analyses.fingerprint.exposed_comm import exposed_communication, split_of
 from viewer.analyses.fingerprint.figure import Figure
 from viewer.analyses.fingerprint.mfu import card_of, hfu, mfu
 from viewer.analyses.fingerprint.periods import periods
 from viewer.analyses.fingerprint.step_gap import step_gap
 from viewer.analyses.fingerprint.waterfall import waterfall
 from viewer.analyses.fingerprint.whole import fingerprint
+from viewer.app.clocks import settle_clocks
 from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.base.selection import Selection, TimeRange
 from viewer.store.session import Session
@@ -118,6 +120,35 @@ def test_exposed_communication_is_a_share_of_the_step() -> None:
     assert [s.value for s in figure.steps] == pytest.approx([200 / 900, 0.2, 0.2, 0.2])
     none = exposed_communication(job(communicate=False))
     assert (none.value, none.status) == (0.0, "grey")
+
+
+def test_exposed_time_is_taken_apart_where_several_ranks_are_open() -> None:
+    session = settle_clocks(RankJob(ranks=4, steps=5, sends=False, late_ns={3: 4_000_000}).session(), "auto")
+    found = split_of(session)
+    every = periods(session).every()
+    assert found is not None
+    assert found.exposed_ns == sum(p.comm_exposed_ns for p in every)
+    figure = exposed_communication(session)
+    assert "waiting for ranks" in figure.note
+    fall = waterfall(session)
+    assert fall is not None
+    by_key = {x.key: x.ns for x in fall.losses}
+    assert by_key["wait"] == found.wait_ns > 0
+    assert by_key["wait"] + by_key["exposed_communication"] == found.exposed_ns
+
+
+def test_theory_of_exposed_communication_is_what_nothing_could_hide() -> None:
+    session = settle_clocks(RankJob(ranks=4, steps=5, sends=False).session(), "auto")
+    card = EMPTY_CARD.with_value("hardware.link_bytes_per_second", 450 * 10**9).with_value("plan.pp", 1)
+    session = session.with_card(card)
+    figure, found = exposed_communication(session), split_of(session)
+    assert found is not None
+    assert found.has_rate
+    span = sum(p.span_ns for p in periods(session).every())
+    assert figure.theory is not None
+    assert figure.theory * span == pytest.approx(found.unhidden_ns)  # nothing here is serialised
+    assert "slower than the baseline" in figure.note
+    assert exposed_communication(session.with_card(card.with_value("plan.pp", 2))).theory is None
 
 
 def test_step_gap_is_from_compute_to_compute() -> None:
