@@ -185,15 +185,16 @@ class DataTable(QTableView):
         scroll = self.horizontalScrollBar().sizeHint().height() if self._too_wide() else 0
         count = self._model.rowCount()
         rows = min(max(1, count), self._max_rows)
-        policy = Qt.ScrollBarPolicy
-        self.setVerticalScrollBarPolicy(
-            policy.ScrollBarAlwaysOff if count <= self._max_rows else policy.ScrollBarAlwaysOn
-        )
         tall = head + rows * height + scroll + 2
-        self.setFixedHeight(tall)
-        if self._min_rows is not None and rows > self._min_rows:
-            self.setMinimumHeight(head + self._min_rows * height + scroll + 2)
-            self.setVerticalScrollBarPolicy(policy.ScrollBarAsNeeded)
+        # Nothing is set twice: layouts and scroll bars answer by another size, and this to that, without end.
+        gives_way = self._min_rows is not None and rows > self._min_rows
+        least = head + (self._min_rows or 0) * height + scroll + 2 if gives_way else tall
+        policy = Qt.ScrollBarPolicy
+        always = policy.ScrollBarAlwaysOff if count <= self._max_rows else policy.ScrollBarAlwaysOn
+        self.setVerticalScrollBarPolicy(policy.ScrollBarAsNeeded if gives_way else always)
+        if (self.minimumHeight(), self.maximumHeight()) != (least, tall):
+            self.setMaximumHeight(tall)
+            self.setMinimumHeight(least)
 
     def _too_wide(self) -> bool:
         return self.horizontalHeader().length() > self.viewport().width()

@@ -176,3 +176,21 @@ def test_a_table_that_may_shrink_gives_way(qtbot: QtBot) -> None:
         table.set_frame(frame)
     assert stiff.minimumHeight() == stiff.maximumHeight() == soft.maximumHeight()
     assert soft.minimumHeight() < stiff.minimumHeight() // 2
+
+
+def test_a_table_that_gives_way_settles_in_a_small_splitter(qtbot: QtBot) -> None:
+    """Its height limits answer to the layout once, not without end."""
+    from PySide6.QtWidgets import QSplitter
+
+    parts = QSplitter(Qt.Orientation.Horizontal)
+    qtbot.addWidget(parts)
+    tables = [DataTable(parts, max_rows=24, min_rows=3) for _ in range(2)]
+    for table in tables:
+        parts.addWidget(table)
+        rows = [(str(i), "x" * 400) for i in range(200)]
+        table.set_frame(TableFrame(("a", "b"), rows, rows))
+    parts.resize(500, 160)
+    with qtbot.waitExposed(parts):
+        parts.show()
+    assert parts.height() == 160
+    assert tables[0].minimumHeight() < 160 < tables[0].maximumHeight()

@@ -62,6 +62,15 @@ PANELS: Final = (
     ),
     PanelSpec("history", "History", "below", height=300, needs_job=False),
     PanelSpec("range", "Selection", "below"),
+    PanelSpec(
+        "gaps",
+        "Gaps",
+        "below",
+        make="viewer.panels.gaps:GapsPanel",
+        text="&Gaps",
+        tip="Where the GPUs are idle, cut by cause, and the longest gaps",
+        height=300,
+    ),
     PanelSpec("stragglers", "Stragglers", "below", height=290),
     PanelSpec(
         "kernels",

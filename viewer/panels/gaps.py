@@ -1,0 +1,186 @@
+"""The Gaps panel: idle time by cause as a bar and a table, and the gaps themselves, filtered by cause and length."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+
+from viewer.base.theme import Theme
+from viewer.base.work import CancelToken
+from viewer.panels.breakdown import error_sentence
+from viewer.panels.context import JobContext
+from viewer.store.session import Session
+from viewer.views.gaps import GapsFrame, gaps_frame
+from viewer.views.idle_words import words_of
+from widgets.bar import StackedBar
+from widgets.table import DataTable
+from widgets.theming import color, palette_of, set_shown, set_tip
+from widgets.wrap_label import WrapLabel
+
+HINT: Final = "Open a trace: this panel says where the GPUs are idle, and why."
+LOOKING: Final = "Looking for gaps…"
+KEY: Final = "gaps"
+LENGTHS: Final = (
+    ("Any length", 0),
+    ("≥ 10 us", 10_000),
+    ("≥ 100 us", 100_000),
+    ("≥ 1 ms", 1_000_000),
+    ("≥ 10 ms", 10_000_000),
+)
+Asked = tuple[int, int | None, str | None, int]
+
+
+class GapsPanel(QWidget):
+    """Follows the session, and with "Selected rank" the selection, while it is shown; the newest request wins."""
+
+    def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._asked: Asked | None = None
+        self.frame: GapsFrame | None = None
+        self.setAccessibleName("Gaps")
+        self._build()
+        for box in (self.scope, self.cause, self.length):
+            box.currentIndexChanged.connect(self._refresh)
+        self.causes.row_chosen.connect(self._choose)
+        self.gaps.jump_requested.connect(context.jump)
+        context.session_changed.connect(self._session_changed)
+        context.selection_changed.connect(self._refresh)
+        context.theme_changed.connect(self._set_theme)
+        self._set_theme(context.theme)
+        self._show_message(HINT)
+
+    def _build(self) -> None:
+        self.scope = self._combo("Whose gaps", "The gaps of all ranks, or of the rank that is selected")
+        self.scope.addItem("All ranks", False)
+        self.scope.addItem("Selected rank", True)
+        self.cause = self._combo("Cause of the gaps", "Only gaps with a part of this cause")
+        self.cause.addItem("Every cause", None)
+        self.length = self._combo("Least length", "Only gaps of at least this length")
+        for text, ns in LENGTHS:
+            self.length.addItem(text, ns)
+        self.sentence = WrapLabel(self, max_lines=2)
+        self.bar = StackedBar(self)
+        self.causes = DataTable(self, max_rows=24, min_rows=2)
+        self.gaps = DataTable(self, max_rows=24, min_rows=3)
+        self.note = WrapLabel(self, max_lines=2)
+        tools = QHBoxLayout()
+        tools.setSpacing(6)
+        for box in (self.scope, self.cause, self.length):
+            tools.addWidget(box)
+        tools.addWidget(self.sentence, 1)
+        self.parts = QSplitter(Qt.Orientation.Horizontal, self)
+        self.parts.addWidget(self.causes)
+        self.parts.addWidget(self.gaps)
+        self.parts.setChildrenCollapsible(False)
+        self.parts.setStretchFactor(0, 1)
+        self.parts.setStretchFactor(1, 3)
+        self.parts.setSizes([360, 900])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 4, 8, 4)
+        layout.setSpacing(4)
+        layout.addLayout(tools)
+        layout.addWidget(self.bar)
+        layout.addWidget(self.note)
+        layout.addWidget(self.parts, 1)
+
+    def _combo(self, name: str, tip: str) -> QComboBox:
+        box = QComboBox(self)
+        box.setAccessibleName(name)
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        set_tip(box, tip)
+        return box
+
+    def sizeHint(self) -> QSize:
+        """Wide and low."""
+        return QSize(1100, 300)
+
+    def _set_theme(self, theme: Theme) -> None:
+        self.setPalette(palette_of(theme))
+        self.setAutoFillBackground(True)
+        for part in (self.bar, self.causes, self.gaps):
+            part.set_theme(theme)
+        self.sentence.set_color(color(theme, "text"))
+        self.note.set_color(color(theme, "muted"))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What changed while the panel was hidden is computed now."""
+        super().showEvent(event)
+        self._refresh()
+
+    def _session_changed(self) -> None:
+        self._asked = None
+        self._refresh()
+
+    def _show_message(self, text: str) -> None:
+        self.frame = None
+        self.sentence.set_text(text)
+        for part in (self.bar, self.note, self.parts, self.cause, self.length, self.scope):
+            set_shown(part, False)
+
+    def _refresh(self, _: object = None) -> None:
+        session = self._context.session
+        if not self.isVisible():
+            return
+        if not session.inputs:
+            self._context.work.cancel(KEY)
+            self._asked = None
+            self._show_message(HINT)
+            return
+        group = self._context.selection.group if self.scope.currentData() else None
+        cause, least = self.cause.currentData(), int(self.length.currentData() or 0)
+        asked = (id(session), group, cause, least)
+        if asked == self._asked:
+            return
+        if self._asked is None:
+            self._show_message(LOOKING)
+        self._asked = asked
+
+        def compute(cancel: CancelToken, session: Session = session) -> GapsFrame:
+            return gaps_frame(session, group, cause, least, cancel)
+
+        self._context.work.submit(KEY, compute, self._show, self._failed)
+
+    def _show(self, frame: GapsFrame) -> None:
+        self.frame = frame
+        self.sentence.set_text(frame.sentence)
+        self.note.set_text(frame.note)
+        # Filled before they are shown: what is hidden tells the layout no new size.
+        if frame.bar is not None:
+            self.bar.set_frame(frame.bar)
+        if frame.causes is not None:
+            self.causes.set_frame(frame.causes)
+        if frame.gaps is not None:
+            self.gaps.set_frame(frame.gaps)
+        there = frame.bar is not None
+        for part in (self.bar, self.note, self.parts, self.cause, self.length):
+            set_shown(part, there)
+        set_shown(self.gaps, frame.gaps is not None)
+        set_shown(self.scope, len(self._context.session.groups) > 1)
+        self._fill_causes(frame.names)
+
+    def _fill_causes(self, names: tuple[str, ...]) -> None:
+        """Offer the causes that occur; a chosen one that does not occur here stays in the list."""
+        chosen = self.cause.currentData()
+        offered = [None, *names, *([chosen] if chosen is not None and chosen not in names else [])]
+        if offered == [self.cause.itemData(i) for i in range(self.cause.count())]:
+            return
+        with QSignalBlocker(self.cause):
+            self.cause.clear()
+            for name in offered:
+                self.cause.addItem("Every cause" if name is None else words_of(name).label.capitalize(), name)
+            self.cause.setCurrentIndex(offered.index(chosen))
+
+    def _failed(self, error: Exception) -> None:
+        self._asked = None
+        self._show_message(error_sentence("Gaps", error))
+
+    def _choose(self, row: int) -> None:
+        """Filter by the cause of a row, or by none when it is the filter already."""
+        if self.frame is None or row >= len(self.frame.names):
+            return
+        at = self.cause.findData(self.frame.names[row])
+        self.cause.setCurrentIndex(0 if at == self.cause.currentIndex() else at)
