@@ -85,21 +85,29 @@ def open_job(paths: list[Path], options: JobOptions) -> OpenResult:
     return result
 
 
-def analyze(paths: list[Path], options: JobOptions, json: str | None, window: tuple[int, int] | None) -> int:
-    """Open the job and write the report to the file ``json`` ("-" for stdout), or a summary to stdout.
+def analyze(
+    paths: list[Path],
+    options: JobOptions,
+    json: str | None,
+    window: tuple[int, int] | None,
+    html: str | None = None,
+) -> int:
+    """Open the job and write the report to the file ``json`` ("-" for stdout), the page ``html``, or a summary.
 
     Args:
         paths: files and folders, or a session file: then its traces, all of their time.
         options: how they make a job.
-        json: where the report goes; None for a summary.
+        json: where the report goes; None for none.
         window: ns after the session's origin.
+        html: where the HTML report goes; None for none. Without either a summary goes to stdout.
 
     Returns:
         0, or 2 when no input opened.
     """
-    if json not in (None, "-"):
-        check_writable(Path(str(json)))
-    paths, options, _ = with_session(paths, options)
+    for written in (json, html):
+        if written not in (None, "-"):
+            check_writable(Path(str(written)))
+    paths, options, found = with_session(paths, options)
     result = open_job(paths, options)
     if not result.session.inputs:
         return 2
@@ -107,17 +115,26 @@ def analyze(paths: list[Path], options: JobOptions, json: str | None, window: tu
     from viewer.exporters.report import encode_report, report
 
     result.session = with_filled_card(result.session, options.card)
-    if json is None:
+    told = report(result.session, result.failures, result.skipped, window)
+    if html is not None:
+        from viewer.app.html_page import page_bytes
+
+        page = page_bytes(result.session, told, dismissed=found.document.content.dismissed if found is not None else ())
+        _write(html, page)
+    if json is not None:
+        _write(json, encode_report(told))
+    elif html is None:
         from viewer.exporters.summary import summary
 
-        say(summary(report(result.session, result.failures, result.skipped, window)))
-        return 0
-    data = encode_report(report(result.session, result.failures, result.skipped, window))
-    if json == "-":
+        say(summary(told))
+    return 0
+
+
+def _write(where: str, data: bytes) -> None:
+    if where == "-":
         say_bytes(data)
     else:
-        write_file(Path(json), data)
-    return 0
+        write_file(Path(where), data)
 
 
 def check_writable(path: Path) -> None:

@@ -27,7 +27,7 @@ BROKEN_PIPE: Final = 141
 EPILOG: Final = """\
 commands:
   rankscope [PATH...]            open the window
-  rankscope analyze PATH...      figures as a summary or a JSON report
+  rankscope analyze PATH...      figures and findings as a summary, a JSON or an HTML report
   rankscope render PATH... -o F  an annotated picture (png, svg, pdf), no window needed
   rankscope compare BASE TEST    what changed from one run to another
   rankscope pack PATH... -o F    the job in one file that opens without its sources
@@ -151,17 +151,20 @@ def _missing(path: Path) -> str:
 def _analyze(words: list[str]) -> int:
     parser = Parser(
         prog="rankscope analyze",
-        description="Where the time went: a short summary, or with --json the whole report.",
+        description="Where the time went and what to change: a short summary, or the report as JSON or HTML.",
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="trace files, archives, packs, folders, or a session")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for stdout")
+    parser.add_argument("--html", metavar="FILE", help="write the report as one self-contained page; - for stdout")
     parser.add_argument("--window", metavar="A:B", help="only this range after the first GPU start, as in 12.5ms:30ms")
     _job_options(parser)
     options = parser.parse_intermixed_args(words)
     from viewer.app.analyze import analyze
 
+    if options.json == options.html == "-":
+        raise UsageError("--json and --html cannot both go to stdout: name a file for one of them")
     window = _window(options.window)
-    return analyze(_paths(options.paths), job_options(options), options.json, window)
+    return analyze(_paths(options.paths), job_options(options), options.json, window, options.html)
 
 
 def _render(words: list[str]) -> int:

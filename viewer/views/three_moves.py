@@ -125,7 +125,7 @@ def _block(session: Session) -> Move:
         f"{shown(bare_name(top.name), 60)} ({_CLASS[top.paint]}), is {format_share(top.sum_ns, total)} of the kernel "
         f"time; {many} of {len(rows)} {kernels} {PARETO:.0%} of it",
         "The parts of the time are unions over the streams of each device, added over devices; kernel time adds the "
-        "durations of all runs. The jump leads to the kernel's longest run.",
+        "durations of all runs.",
         _longest_run(session, top.name),
     )
 
@@ -180,8 +180,7 @@ def _gaps(session: Session) -> Move:
         "Gaps and what runs one after the other",
         text,
         "Idle: a device runs nothing; its cause is what the launching thread did, or what queued work waited for. "
-        "Exposed communication: nothing computes beside it. Both as shares of the devices' spans. The jump leads to "
-        "the longest gap.",
+        "Exposed communication: nothing computes beside it. Both as shares of the devices' spans.",
         longest[1],
     )  # fmt: skip
 
@@ -202,7 +201,7 @@ def _tail(session: Session) -> Move:
         "Long tail across ranks",
         text,
         "Late ranks: each step is replayed with one rank as fast as its peers; what the others gain is what it cost "
-        "them. The jump leads to the step in which it was most late.",
+        "them.",
         jump,
     )
 

@@ -32,7 +32,6 @@ def test_version_and_help(capsys: Capture) -> None:
         assert main(words) == 0
         out = capsys.readouterr().out
         assert "usage: rankscope" in out
-        assert "--html" not in out
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["analyze", "--help"], ["analyze"], ["nothing-here"]])
@@ -60,6 +59,8 @@ def test_the_quick_answers_load_nothing_heavy(words: list[str]) -> None:
         ["analyze", "x", "--rules", "/no/such/rules.toml"],
         ["analyze", "x", "--json", "/no/such/folder/out.json"],
         ["analyze", "x", "--json", "/"],
+        ["analyze", "x", "--html", "/no/such/folder/out.html"],
+        ["analyze", "x", "--html", "-", "--json", "-"],
         ["render", "x"],
         ["render", "x", "-o", "out.bmp"],
         ["render", "x", "-o", "/no/such/folder/out.png"],
@@ -85,6 +86,27 @@ def test_paths_and_options_mix(job_folder: Path, capsys: Capture) -> None:
 
 
 # Reports
+
+
+def test_analyze_writes_a_page(job_folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    page, data = tmp_path / "out.html", tmp_path / "out.json"
+    assert main(["analyze", str(job_folder), "--html", str(page), "--json", str(data)]) == 0
+    assert capsys.readouterr().out == "", "nothing beside the files"
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert "a job é" in page.read_text("utf-8")
+    assert json.loads(data.read_bytes())["schema"] == "rankscope.report/1"
+    assert main(["analyze", str(job_folder), "--html", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
+
+
+def test_a_page_needs_no_qt(job_folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['PySide6'] = None; from viewer.app.cli import main; "
+        f"sys.exit(main(['analyze', {str(job_folder)!r}, '--html', {str(tmp_path / 'p.html')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "image/svg+xml" in (tmp_path / "p.html").read_text("utf-8")
 
 
 def test_analyze_prints_a_summary(job_folder: Path, capsys: Capture) -> None:
