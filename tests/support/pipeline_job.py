@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tests.support.build import THREAD, Event, annotation, call, kernel, make_session, make_trace, op
+from tests.support.build import THREAD, Event, annotation, call, kernel, make_session, make_trace, op, python
 from viewer.base.job_card import JobCard, PlanCard
 from viewer.store.session import Session
 
@@ -66,6 +66,7 @@ class PipelineJob:
     order: list[list[Item]]
     forward: list[int]
     backward: list[int]
+    weight: list[int] = field(default_factory=list)
     chunks: int = 1
     replicas: int = 1
     steps: int = 2
@@ -75,6 +76,12 @@ class PipelineJob:
     """Factors of ranks."""
     marks: bool = False
     """Ranges "PP:0F1" around the launches."""
+    frames: bool = False
+    """Python frames as Megatron's around the launches."""
+    batched: bool = False
+    """Sends and receives are of no kind and peer, and the thread of the forward passes launches them."""
+    there_and_back: bool = False
+    """Chunk 1 of a stage comes after that of the next stage: micro-batches turn at the last one."""
     groups: bool = True
     """Sends and receives state their group."""
     peers: bool = True
@@ -143,13 +150,13 @@ class PipelineJob:
             for stage, rank in enumerate(ranks):
                 while at[stage] < len(self.order[stage]):
                     letter, micro, chunk = self.order[stage][at[stage]]
-                    virtual = chunk * self.stages + stage
+                    virtual = self._virtual(stage, chunk)
                     wanted = self._wanted(letter, micro, virtual, last)
                     if wanted is not None and wanted not in done:
                         break
                     start, source = free[stage] + 1_000, None
-                    if wanted is not None and wanted[2] % self.stages != stage:
-                        source = ranks[wanted[2] % self.stages]
+                    if wanted is not None and self._stage(wanted[2]) != stage:
+                        source = ranks[self._stage(wanted[2])]
                         came = done[wanted] + self.sent
                         start = max(start, came + 500)
                         asked = max(free[stage] + 200, came - 300_000)
@@ -168,14 +175,26 @@ class PipelineJob:
         assert all(a == len(o) for a, o in zip(at, self.order, strict=True)), "the order waits for itself"
         return max(free)
 
+    def _virtual(self, stage: int, chunk: int) -> int:
+        back = self.there_and_back and chunk % 2
+        return chunk * self.stages + (self.stages - 1 - stage if back else stage)
+
+    def _stage(self, virtual: int) -> int:
+        chunk, at = divmod(virtual, self.stages)
+        return self.stages - 1 - at if self.there_and_back and chunk % 2 else at
+
     @staticmethod
     def _wanted(letter: str, micro: int, virtual: int, last: int) -> tuple[str, int, int] | None:
+        if letter == "W":
+            return ("B", micro, virtual)
         if letter == "F":
             return ("F", micro, virtual - 1) if virtual else None
         return ("B", micro, virtual + 1) if virtual < last else ("F", micro, virtual)
 
     def _pass(self, rank: int, stage: int, letter: str, micro: int, virtual: int, start: int) -> int:
-        length = round((self.forward if letter == "F" else self.backward)[stage] * self.slow.get(rank, 1.0))
+        length = round(
+            {"F": self.forward, "B": self.backward, "W": self.weight}[letter][stage] * self.slow.get(rank, 1.0)
+        )
         half = length // 2
         thread = THREAD if letter == "F" else AUTOGRAD
         if self.helpers and letter == "B":
@@ -183,6 +202,9 @@ class PipelineJob:
         first = self._gpu(rank, f"gemm_{letter}", start, start + half, thread)
         end = start + length + self.inside
         self._gpu(rank, f"gemm_{letter}2", start + half + self.inside, end, thread)
+        if self.frames:
+            name = "schedules.py(275): forward_step" if letter == "F" else "schedules.py(391): backward_step"
+            self._events[rank].append(python(name, first - 200, 40 + length + self.inside))
         if self.marks:
             self._events[rank].append(
                 annotation(f"PP:{virtual}{letter}{micro}", first - 200, 40 + length + self.inside)
@@ -210,8 +232,12 @@ class PipelineJob:
         if self.groups:
             about |= {"group": f"pp{ranks[0]}", "group_desc": "PIPELINE_MODEL_PARALLEL_GROUP",
                       "group_ranks": str(ranks), "group_size": len(ranks)}  # fmt: skip
-        self._gpu(rank, "ncclDevKernel_SendRecv", start, end, 5, stream=24 if what == "recv" else 28,
-                  collective=what, about=about)  # fmt: skip
+        if self.batched:
+            about.pop("src", None)
+            about.pop("dst", None)
+        kind, thread = ("coalesced", THREAD) if self.batched else (what, 5)
+        self._gpu(rank, "ncclDevKernel_SendRecv", start, end, thread, stream=24 if what == "recv" else 28,
+                  collective=kind, about=about)  # fmt: skip
 
     def phase(self, replica: int, step: int) -> tuple[int, int]:
         """True begin and end of the pipelined phase of a replica."""

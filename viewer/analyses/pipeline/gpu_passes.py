@@ -280,6 +280,7 @@ def _passes(session: Session, step: RankStep, found: Segments, along: Bools) -> 
         row=row[by_start],
         compute_ns=int(compute),
         comm=_communication(session, step, along),
+        virtual=stage if count and (stage >= 0).all() else None,
     )
 
 

@@ -86,6 +86,8 @@ class Passes:
     not known. ``start`` and ``end`` are session ns. ``length`` is the same stretch and ``busy`` the time in it with a
     compute kernel running, both ns of the worker's own clock. ``row`` is a slice to look at, of ``input``.
     ``compute_ns`` is the union of all compute of the passes (below the sum of ``busy`` where passes overlap).
+    ``virtual`` is the place of each pass among all stages x chunks where annotations say it; None where chunk c of
+    stage s is taken to be the c x stages + s-th (a loop: not so where chunks go through the stages there and back).
     """
 
     input: int
@@ -99,6 +101,7 @@ class Passes:
     row: I64
     compute_ns: int
     comm: Communication
+    virtual: I64 | None = None
 
     def __len__(self) -> int:
         return len(self.kind)

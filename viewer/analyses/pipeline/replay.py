@@ -12,7 +12,7 @@ from viewer.analyses.pipeline.model import Passes, PassKind
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 Key = tuple[int, int, int]
-"""(kind, micro-batch, virtual stage): virtual stage = chunk x stages + stage."""
+"""(kind, micro-batch, virtual stage), see ``Passes.virtual``."""
 
 
 class Order:
@@ -38,10 +38,9 @@ class Order:
         self.worker = np.repeat(np.arange(count), [len(p) for p in stages])
         self.first = np.concatenate(([0], np.cumsum([len(p) for p in stages])))
         for stage, passes in enumerate(stages):
-            for kind, micro, chunk in zip(
-                passes.kind.tolist(), passes.micro.tolist(), passes.chunk.tolist(), strict=True
-            ):
-                key = (kind, micro, max(chunk, 0) * count + stage)
+            places = passes.virtual if passes.virtual is not None else np.maximum(passes.chunk, 0) * count + stage
+            for kind, micro, virtual in zip(passes.kind.tolist(), passes.micro.tolist(), places.tolist(), strict=True):
+                key = (kind, micro, virtual)
                 if micro < 0 or key in place:
                     raise ValueError("micro-batch numbers are unknown or repeat")
                 place[key] = len(kinds)

@@ -67,8 +67,12 @@ def infer(sequences: Sequence[tuple[int, Passes]], stages: int, chunks: int) -> 
     told = [(s, p) for s, p in sequences if p.count(PassKind.FORWARD) and p.count(PassKind.BACKWARD)]
     if not told:
         return Schedule("unknown", "", 0.0)
+    if any(p.virtual is not None and (p.virtual != p.chunk * stages + s).any() for s, p in told):
+        return Schedule("unknown", "order", 0.0)  # chunks go through the stages there and back
     if any(p.count(PassKind.WEIGHT) for _, p in told):
-        return Schedule("zb1p", "order", _share([_begins_1f1b(s, p, stages) for s, p in told]))
+        fits = _share([_begins_1f1b(s, p, stages) for s, p in told])
+        known = chunks == 1 and fits >= FITS
+        return Schedule("zb1p", "order", fits) if known else Schedule("unknown", "order", 0.0)
     first_all = [_all_forward_first(p) for _, p in told]
     if chunks > 1:
         if all(first_all):
@@ -78,7 +82,7 @@ def infer(sequences: Sequence[tuple[int, Passes]], stages: int, chunks: int) -> 
     # Where a stage keeps all its micro-batches in flight anyway, both orders look alike there.
     telling = [i for i, (s, p) in enumerate(told) if p.count(PassKind.FORWARD) > stages - s]
     if not telling:
-        return Schedule("unknown" if not all(first_all) else "gpipe", "order", 0.0 if not all(first_all) else 0.5)
+        return Schedule("1f1b", "order", 0.5) if all(first_all) else Schedule("unknown", "order", 0.0)
     gpipe = _share([first_all[i] for i in telling])
     one = _share([_is_1f1b(s, p, stages) for s, p in told])
     if gpipe >= FITS and gpipe > one:

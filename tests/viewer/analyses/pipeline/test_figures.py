@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.build import kernel, make_session, make_trace
-from tests.support.pipeline_job import PipelineJob, gpipe, interleaved, one_f_one_b, plan
+from tests.support.pipeline_job import Item, PipelineJob, gpipe, interleaved, one_f_one_b, plan
 from viewer.analyses.pipeline.figures import Pipeline, pipeline
 from viewer.analyses.pipeline.model import PassKind
 from viewer.analyses.pipeline.peers import worker_rows
@@ -40,7 +40,7 @@ def check(job: PipelineJob, out: Pipeline) -> None:
                 told = out.layout.passes[stage.worker, step.number]
                 seen = sorted(zip(told.start.tolist(), told.end.tolist(), told.kind.tolist(), told.micro.tolist(),
                                   told.chunk.tolist(), strict=True))  # fmt: skip
-                assert seen == sorted((s, e, "FB".index(k), m, c) for k, m, c, s, e in rows)
+                assert seen == sorted((s, e, "FBW".index(k), m, c) for k, m, c, s, e in rows)
 
 
 @pytest.mark.parametrize("marks", [False, True])
@@ -123,6 +123,48 @@ def test_a_slow_worker_among_peers() -> None:
     assert fast is not None
     # Four micro-batches of 3.6 instead of 3 ms in the last stage: the phase and its own compute grow alike.
     assert (fast.late_ns, slow.late_ns) == (4 * 600_000, 0)
+
+
+@pytest.mark.parametrize("told", ["frames", "batched"])
+def test_frames_and_batches_of_sends(told: str) -> None:
+    job = PipelineJob(one_f_one_b(3, 5), [F] * 3, [B] * 3, **{told: True})  # type: ignore[arg-type]
+    out = found(job.session())
+    check(job, out)
+    assert out.layout.passes_from.startswith("ranges" if told == "frames" else "autograd threads")
+
+
+def test_passes_for_the_weights_by_annotations() -> None:
+    order: list[list[Item]] = []
+    for stage in one_f_one_b(2, 4):
+        rows: list[Item] = []
+        for item in stage:
+            rows += [item, ("W", *item[1:])] if item[0] == "B" else [item]
+        order.append(rows)
+    job = PipelineJob(order, [F] * 2, [F] * 2, [F] * 2, marks=True)
+    out = found(job.session())
+    check(job, out)
+    assert (out.schedule.key, out.steps[0].stages()[0].weight_ns) == ("zb1p", F)
+    parts = out.steps[0].parts()
+    assert parts is not None
+    assert parts.theory_ns == 0 + F  # (p - 1)(F + B - 2 W) with B = 2 W = 2 F
+    assert out.steps[0].theory_share is None
+
+
+def test_chunks_that_go_there_and_back() -> None:
+    # Stage 0 holds the first and the last of four virtual stages: the loss is its own.
+    order: list[list[Item]] = [
+        [("F", 0, 0), ("F", 1, 0), ("F", 0, 1), ("B", 0, 1), ("F", 1, 1), ("B", 1, 1), ("B", 0, 0), ("B", 1, 0)],
+        [("F", 0, 0), ("F", 0, 1), ("F", 1, 0), ("F", 1, 1), ("B", 0, 1), ("B", 0, 0), ("B", 1, 1), ("B", 1, 0)],
+    ]
+    job = PipelineJob(order, [F] * 2, [B] * 2, chunks=2, marks=True, there_and_back=True)
+    out = found(job.session())
+    check(job, out)
+    assert (out.schedule.key, out.layout.chunks) == ("unknown", 2)
+    parts = out.steps[0].parts()
+    assert parts is not None
+    assert parts.order_ns == 0
+    # What is neither theory nor on its way between stages is a few us before each pass.
+    assert 0 <= parts.rest_ns < 2 * 8 * 1_000
 
 
 def test_helpers_and_the_optimizer_are_no_passes() -> None:
