@@ -128,7 +128,12 @@ FIELDS: Final[tuple[CardField, ...]] = (
     _f("hardware.pcie_bytes_per_second", "rate", "PCIe", "Of one GPU, one direction."),
     _f("hardware.network_bytes_per_second", "rate", "network", "Of one GPU, one direction."),
     _f("hardware.hosts", "hosts", "ranks per host", "Which ranks run on which host, as in node1: 0-3; node2: 4-7."),
-    _f("baseline.nccl_tests", "text", "nccl-tests output", "A file with the output of nccl-tests on these machines."),
+    _f(
+        "baseline.nccl_tests",
+        "text",
+        "nccl-tests output",
+        "A file or folder with output of nccl-tests on these machines; several are separated by ;",
+    ),
 )
 """In the order of the editor and of a written file."""
 

@@ -9,6 +9,7 @@ from viewer.analyses.collective.baseline import baseline
 from viewer.analyses.collective.communication import Figures, InputSplit, total
 from viewer.analyses.collective.exposed_parts import Hiding, Part
 from viewer.analyses.collective.volume import missing_for_volume, volumes
+from viewer.base.units import format_share
 from viewer.store.session import Session
 
 Json = dict[str, Any]
@@ -66,3 +67,32 @@ def _figures(f: Figures) -> Json:
         if f.has_wait
         else None,
     }
+
+
+def communication_lines(report: Json) -> list[str]:
+    """One line of the summary: what exposed communication was, all ranks together; [] without any."""
+    told = report["communication"]
+    if told is None or not told["exposed_ns"]:
+        return []
+    whole = told["exposed_ns"]
+    pipeline = told["pipeline_wait_ns"] or 0
+    parts = [
+        ("waiting for peers", (told["wait_ns"] or 0) - pipeline),
+        ("pipeline wait", pipeline),
+        ("unhidden transfer", told["unhidden_ns"] or 0),
+        ("bytes beyond the plan", told["volume_ns"] or 0),
+        ("slower than the baseline", told["rate_ns"] or 0),
+        ("transfer (no baseline)", told["not_separable"]["no_baseline_ns"]),
+        ("not separable", told["not_separable_ns"] - told["not_separable"]["no_baseline_ns"]),
+    ]
+    shown = "; ".join(f"{text} {format_share(ns, whole)}" for text, ns in sorted(parts, key=lambda p: -p[1]) if ns)
+    lines = [f"communication that nothing hid, all ranks: {shown}"]
+    moved = told["transfer"]
+    if told["transfer_ns"]:
+        why = (("structural", "the next compute needs it"), ("serialised", "independent work stood behind"))
+        causes = [
+            f"{format_share(moved[f'{key}_ns'], told['transfer_ns'])} {text}" for key, text in why if moved[f"{key}_ns"]
+        ]
+        if causes:
+            lines.append(f"  of its transfer {', '.join(causes)}")
+    return lines

@@ -9,6 +9,7 @@ from typing import Any
 
 from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_count, format_share
+from viewer.exporters.report_communication import communication_lines
 from viewer.exporters.report_fingerprint import fingerprint_lines
 from viewer.exporters.summary_findings import advice_lines, input_lines
 
@@ -34,7 +35,7 @@ def summary(report: Json) -> str:
     blocks = [
         _head(report),
         _ranks(report),
-        _idle(report),
+        [*_idle(report), *communication_lines(report)],
         [*_steps(report), *_late(report)],
         fingerprint_lines(report),
         _kernels(report),

@@ -28,8 +28,16 @@ _KEY: Final = re.compile(r"\s*\"?([^\"=]+?)\"?\s*=")
 
 
 def read_card(path: Path) -> JobCard:
-    """Read a card. Raises InputError with the place of what is wrong."""
-    return parse_card(_bytes_of(path), str(path))
+    """Read a card. Raises InputError with the place of what is wrong.
+
+    A relative path of a baseline is meant from the card's folder.
+    """
+    card = parse_card(_bytes_of(path), str(path))
+    named = card.baseline.nccl_tests
+    if named is None:
+        return card
+    places = [str(path.parent / Path(n.strip()).expanduser()) for n in named.split(";") if n.strip()]
+    return card.with_value("baseline.nccl_tests", ";".join(places) or None)
 
 
 def parse_card(data: bytes, name: str) -> JobCard:

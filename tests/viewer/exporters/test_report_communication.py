@@ -6,6 +6,7 @@ from tests.support.build import kernel, make_session, make_trace
 from tests.viewer.analyses.collective.test_communication import LINK, pair, reduce_
 from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.exporters.report import report
+from viewer.exporters.report_communication import communication_lines
 
 PARTS = ("wait_ns", "volume_ns", "rate_ns", "unhidden_ns", "not_separable_ns")
 
@@ -56,3 +57,11 @@ def test_rows_of_collectives_say_what_of_them_was_exposed_and_why() -> None:
     assert row["baseline_source"] == "link of the device"
     (row,) = of()["collectives"]
     assert row["baseline_busbw_gbps"] is None
+
+
+def test_the_summary_says_it_in_a_line() -> None:
+    assert communication_lines(of(LINK)) == [
+        "communication that nothing hid, all ranks: slower than the baseline 44.7 %; waiting for peers 30.8 %; "
+        "unhidden transfer 24.6 %"
+    ]
+    assert communication_lines(report(make_session(make_trace()))) == []

@@ -11,6 +11,7 @@ from viewer.analyses.collective.baseline import Curve, baseline, ideal
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.kinds import Kind
 from viewer.base.job_card import BaselineCard, HardwareCard, JobCard
+from viewer.store.card_file import read_card
 
 ROW = "{0:>12}  100  float  sum  -1  {1}  1.0  1.0  0  {2}  1.0  1.0  0\n"
 
@@ -91,3 +92,9 @@ def test_a_baseline_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     (tmp_path / "cut.log").write_text(ROW.format(8, 1.0, 1.0))
     headless = session.with_card(JobCard(baseline=BaselineCard(str(tmp_path / "cut.log"))))
     assert "neither the operation nor the number of ranks" in baseline(headless).problem
+
+
+def test_a_relative_path_is_meant_from_the_cards_folder(tmp_path: Path) -> None:
+    (tmp_path / "card.toml").write_text('[baseline]\nnccl_tests = "near.log; runs"\n')
+    card = read_card(tmp_path / "card.toml")
+    assert card.baseline.nccl_tests == f"{tmp_path / 'near.log'};{tmp_path / 'runs'}"
