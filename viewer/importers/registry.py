@@ -10,6 +10,9 @@ from viewer.importers.base import Importer
 from viewer.importers.chrome import ChromeImporter
 from viewer.importers.kineto import KinetoImporter
 from viewer.importers.megatronapp import MegatronAppImporter
+from viewer.importers.memory_html import MemoryHtmlImporter
+from viewer.importers.memory_summary import MemorySummaryImporter
+from viewer.importers.memory_timeline import MemoryTimelineImporter
 from viewer.importers.proton import ProtonImporter
 from viewer.importers.refuse import foreign_json, refusal
 from viewer.importers.rocprofv3 import Rocprofv3Importer
@@ -30,6 +33,9 @@ IMPORTERS.add(MegatronAppImporter.name, MegatronAppImporter())
 IMPORTERS.add(Rocprofv3Importer.name, Rocprofv3Importer())
 IMPORTERS.add(ProtonImporter.name, ProtonImporter())
 IMPORTERS.add(TorchSnapshotImporter.name, TorchSnapshotImporter())
+IMPORTERS.add(MemoryTimelineImporter.name, MemoryTimelineImporter())
+IMPORTERS.add("memory-html", MemoryHtmlImporter())
+IMPORTERS.add(MemorySummaryImporter.name, MemorySummaryImporter())
 IMPORTERS.add(ChromeImporter.name, ChromeImporter())
 
 

@@ -20,7 +20,7 @@ from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.json_trace import rank_in_name, seal
 from viewer.importers.pickle_columns import PickleColumns, PickleError
-from viewer.importers.source import open_text
+from viewer.importers.source import TextStream, open_text
 from viewer.jit import pickle_layout as machine
 from viewer.store.memory import DeviceMemory, Events, FinalState, MemoryBuilder
 from viewer.store.raw import RawSlices, RawTrace
@@ -70,20 +70,21 @@ class TorchSnapshotImporter:
     def read(self, job: ImportJob) -> Imported:
         """See Importer."""
         stream, _ = open_text(job.source)
-        columns = PickleColumns(stream, job.scratch)
-        try:
-            columns.run(lambda events: job.tell("read", stream.position, events))
-        except PickleError as error:
-            problem = stream.damage or error.problem
-            if error.damaged and not stream.damage:
-                problem = f"is a pickle that {problem}"
-            elif not error.damaged:
-                problem = f"is a Python pickle that {problem}"
-            step = _STEP if error.damaged else _FOREIGN
-            raise InputError(str(job.path), problem, f"byte {error.at}", step) from None
-        finally:
-            stream.close()
-        return _Snapshot(job, columns).imported()
+        return read_pickle(job, stream)
+
+
+def read_pickle(job: ImportJob, stream: TextStream) -> Imported:
+    """A snapshot from its bytes; closes the stream. Raises InputError."""
+    columns = PickleColumns(stream, job.scratch)
+    try:
+        columns.run(lambda events: job.tell("read", stream.position, events))
+    except PickleError as error:
+        problem = stream.damage or f"is a Python pickle that {error.problem}"
+        step = _STEP if error.damaged else _FOREIGN
+        raise InputError(str(job.path), problem, f"byte {error.at}", step) from None
+    finally:
+        stream.close()
+    return _Snapshot(job, columns).imported()
 
 
 @dataclass

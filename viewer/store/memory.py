@@ -16,11 +16,13 @@ from viewer.base.allocator import BEFORE, NEVER, NOT_GIVEN, Action, BlockEnd
 from viewer.base.ids import ABSENT
 from viewer.jit import memory_replay as loops
 from viewer.jit.lanes import number_keys
+from viewer.store.schema import MEMORY_DEVICES
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 
+_STATED: Final = ("stated_peak_allocated", "stated_peak_reserved", "stated_ooms")
 _SEGMENT_SIGN: Final = {
     Action.SEGMENT_ALLOC: 1,
     Action.SEGMENT_MAP: 1,
@@ -51,6 +53,10 @@ class Events:
     mark: I64 | None = None
     timed: bool = True
     split_free: bool = True
+    before: int | None = None
+    """Bytes before the first event where ``allocated`` is stated and they are known."""
+    addressed: bool = True
+    """Whether events say which block they are of; without, there are no blocks."""
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -140,7 +146,8 @@ class MemoryBuilder:
                 "timed": [int(events.timed)],
                 "split_free": [int(events.split_free)],
                 **{k: [v] for k, v in levels.summary.items()},
-                "unseen_frees": [int(counts[loops.UNSEEN])],
+                **{k: [ABSENT] for k in _STATED},
+                "unseen_frees": [int(counts[loops.UNSEEN]) if events.addressed else ABSENT],
                 "never_seen": [int(counts[loops.NEVER_SEEN]) if final else ABSENT],
                 "ghosts": [int(counts[loops.GHOSTS])],
                 "contradictions": [int(counts[loops.CONTRADICTIONS])],
@@ -167,6 +174,17 @@ class MemoryBuilder:
                 },
             )
 
+    def add_stated(self, name: str, ordinal: int | None, values: dict[str, int]) -> None:
+        """A device of which a source states figures and no events: columns of memory_devices by name."""
+        events, blocks = self._rows.get("allocator_events", 0), self._rows.get("blocks", 0)
+        self.names.append(name)
+        numbers = ("timed", "split_free", "ghosts", "contradictions")
+        places = {"event_begin": events, "event_end": events, "block_begin": blocks, "block_end": blocks}
+        places |= {"ordinal": ABSENT if ordinal is None else ordinal}
+        columns = (c.name for c in MEMORY_DEVICES.columns if c.name != "name")
+        row = {c: places.get(c, values.get(c, 0 if c in numbers else ABSENT)) for c in columns}
+        self._add("memory_devices", {c: [v] for c, v in row.items()})
+
     def add_levels(self, device: int, time_ns: I64, category: U8, value: I64) -> None:
         """Rows of the table of bytes by category."""
         n = len(time_ns)
@@ -189,6 +207,8 @@ class MemoryBuilder:
 def _blocks(events: Events, final: FinalState | None) -> tuple[I64, I32, I64]:
     """(blocks, block of each event, counts) as viewer.jit.memory_replay writes them."""
     n = len(events)
+    if not events.addressed:
+        return np.empty((0, loops.BLOCK_WORDS), np.int64), np.full(n, -1, np.int32), np.zeros(4, np.int64)
     held = np.zeros(0, np.int64)
     if final is not None:
         held = np.flatnonzero(final.blocks["end"] != BlockEnd.FREED)
@@ -239,7 +259,8 @@ def _levels(events: Events, final: FinalState | None, blocks: I64) -> _Levels:
         reserved = absent if events.reserved is None else events.reserved
         if n and events.allocated[0] != ABSENT:
             freed = np.isin(events.action[:1], (Action.FREE, Action.FREE_COMPLETED))[0]
-            s["allocated_before"] = int(events.allocated[0]) - int(events.size[0]) * (-1 if freed else 1)
+            first = int(events.allocated[0]) - int(events.size[0]) * (-1 if freed else 1)
+            s["allocated_before"] = first if events.before is None else events.before
             s["final_allocated"] = int(events.allocated[-1])
             s["final_reserved"] = int(reserved[-1])
         return _Levels(events.allocated, absent, reserved, s)

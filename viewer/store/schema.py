@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 7
+FORMAT_VERSION: Final = 8
 """Raised with any change of a table, of meta.json or of what an importer makes of a file; older caches are rebuilt."""
 
 
@@ -148,6 +148,9 @@ MEMORY_DEVICES = _table(
     ("final_pending", _i64, "in blocks whose free was requested but is not complete at the end"),
     ("final_reserved", _i64, "reserved at the end"),
     ("final_inactive", _i64, "in inactive blocks at the end"),
+    ("stated_peak_allocated", _i64, "peak of allocated that the source itself states, ABSENT when it does not"),
+    ("stated_peak_reserved", _i64, "peak of reserved that the source itself states"),
+    ("stated_ooms", _i64, "failed requests that the source itself counts"),
     ("unseen_frees", _i64, "blocks that were freed but never seen made"),
     ("never_seen", _i64, "blocks held at the end that are in no event"),
     ("ghosts", _i64, "blocks that no event frees and that are not there at the end"),

@@ -22,6 +22,7 @@ CLAIMS = {
     "proton": ("proton/*.json",),
     "rocprofv3": ("rocm/*.json.gz",),
     "torch-snapshot": ("memory/*.pickle",),
+    "memory-timeline": ("memory/*.raw.json.gz",),
 }
 REFUSED = {
     "cpu-profile/*.speedscope.json": "speedscope profile",

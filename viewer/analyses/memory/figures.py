@@ -150,6 +150,9 @@ def _figures(trace: Trace, device: int) -> MemoryFigures:
         peak_at = int(events.time_ns[rows.start + max(at, 0)]) if timed else None
     elif final is not None and not len(allocated):  # a state without history
         peak = low = final + (_known(d.final_pending[device]) or 0)
+    stated = _known(d.stated_peak_allocated[device])
+    if stated is not None:
+        peak, low = stated, None
     peak_reserved = unused = None
     final_reserved = _known(d.final_reserved[device])
     if len(reserved) and reserved[0] != ABSENT:
@@ -160,6 +163,8 @@ def _figures(trace: Trace, device: int) -> MemoryFigures:
             # Blocks beyond what is reserved: the segments are not all of the device's memory.
             if len(held) == len(levels) and (held <= levels).all():
                 unused = peak_reserved - int(held[levels == peak_reserved].max())
+    elif d.stated_peak_reserved[device] != ABSENT:
+        peak_reserved = int(d.stated_peak_reserved[device])
     elif not len(reserved) and final_reserved is not None:
         peak_reserved = final_reserved
         unused = None if peak is None else final_reserved - peak
@@ -186,7 +191,7 @@ def _figures(trace: Trace, device: int) -> MemoryFigures:
         frees_of_unseen_blocks=_known(d.unseen_frees[device]),
         blocks_never_in_trace=_known(d.never_seen[device]),
         ghosts=max(0, int(d.ghosts[device])),
-        ooms=int((events.action[rows] == Action.OOM).sum()),
+        ooms=int((events.action[rows] == Action.OOM).sum()) + max(0, int(d.stated_ooms[device])),
         pools=_pools(trace, device),
     )
 
