@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.memory.categories import block_categories
 from viewer.analyses.memory.edges import Edges, block_keys, held_by_key, key_text, step_edges
-from viewer.analyses.memory.figures import device_blocks, memory_figures
+from viewer.analyses.memory.figures import MemoryFigures, device_blocks, memory_figures
 from viewer.base.allocator import CATEGORY_NAMES
 from viewer.store.session import Input, Session
 
@@ -25,6 +25,8 @@ LEAST_GROWTH: Final = 1 << 20
 """Bytes over all steps seen below which growth is not told: buffers that fill once are of that size."""
 LEAST_SHARE: Final = 0.001
 """As above, of what is allocated: less would take thousands of steps to matter."""
+SEEN: Final = 0.5
+"""The allocator's totals must rise by this share of what the blocks say: a peak in a warm-up step hides some of it."""
 MOST_EDGES: Final = 400
 """Borders between which slopes are taken; of more, evenly spread ones."""
 
@@ -97,16 +99,24 @@ def _growth(session: Session, item: Input, device: int) -> Growth | None:
         growers.append(Grower(int(keys[k]), key_text(trace, int(keys[k])), category, slope, int(late[k, -1])))
         total += values
     slope, _ = theil_sen(total) if growers else (0.0, 0.0)
-    if slope * steps < least:
+    figures = memory_figures(trace)[device]
+    if slope * steps < least or not _seen_in_totals(figures, slope * steps):
         growers, slope = [], 0.0
     growers.sort(key=lambda g: -g.bytes_per_step)
     headroom = left = None
     limit = capacity(session, item, device)
-    peak = memory_figures(trace)[device].peak_allocated
+    peak = figures.peak_allocated
     if limit is not None and peak is not None:
         headroom = limit - peak
         left = max(0, int(headroom // slope)) if slope > 0 else None
     return Growth(device, edges, level, tuple(growers), slope, headroom, left)
+
+
+def _seen_in_totals(figures: MemoryFigures, growth_bytes: float) -> bool:
+    """Whether the allocator's own totals rise as well: where they do not, the source lacks frees, and nothing grows."""
+    if figures.peak_allocated is None or figures.min_allocated is None:
+        return True
+    return figures.peak_allocated - figures.min_allocated >= SEEN * growth_bytes
 
 
 def capacity(session: Session, item: Input, device: int) -> int | None:
