@@ -27,6 +27,7 @@ _PAINTS: Final = {
     "wait": Paint.RUNTIME,
     "exposed_communication": Paint.COMM,
     "exposed_memory": Paint.MEMORY,
+    "other_kernels": Paint.ANNOTATION,
     "kernel_efficiency": Paint.OPERATOR,
     "compute": Paint.COMPUTE,
     "model": Paint.COMPUTE,
@@ -138,6 +139,9 @@ def _tip(figure: Figure) -> str:
 def _sentence(found: Fingerprint) -> str:
     fall = found.waterfall
     if fall is None:
+        bubble = found["pipeline_bubble"].value
+        if bubble is not None:
+            return f"Of the pipelined phase {percent(bubble)} is bubble; the traces hold no GPU work."
         return "There is no GPU work to speak of."
     losses = sorted(fall.losses, key=lambda x: -x.share)
     losses = [x for x in losses if x.key != "compute" and x.share > _NEARLY]

@@ -12,8 +12,8 @@ from viewer.views.fingerprint import fingerprint_frame, percent, tile
 def test_the_panel_says_the_figures_and_the_largest_loss() -> None:
     session = job()
     frame = fingerprint_frame(session)
-    # Of 3,900 ns: kernels 1,200 below the peak, 800 exposed, 700 idle, 1,200 for the model.
-    assert frame.sentence == "MFU is 30.0 %; the largest loss is kernels below the peak, 30.8 % of the time."
+    # Of 3,900 ns: 800 exposed, 800 other kernels, 700 idle, 400 for products below the peak, 1,200 for the model.
+    assert frame.sentence == "MFU is 30.0 %; the largest loss is exposed communication, 20.5 % of the time."
     assert [t.title for t in frame.tiles][:2] == ["MFU", "Exposed communication"]
     assert frame.tiles[0].line == "usual 40–55 %"
     assert frame.rows[0].title == "Peak"

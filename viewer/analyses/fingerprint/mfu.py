@@ -46,6 +46,9 @@ def mfu(session: Session) -> Figure:
     base = {"low": LOW, "high": HIGH, "lower_is_better": False, "condition": CONDITION, "applies": applies}
     if not found.every():
         return Figure("mfu", "MFU", HOW, why="there is no GPU work", **base)  # type: ignore[arg-type]
+    if found.serving:
+        why = "the steps are those of a serving engine, and MFU is of training"
+        return Figure("mfu", "MFU", HOW, why=why, **base)  # type: ignore[arg-type]
     told = model_flops(card)
     missing = missing_field(card)
     if missing:
@@ -87,6 +90,12 @@ def missing_field(card: JobCard) -> str:
     if card.hardware.peak_flops is None:
         return "run.dtype" if card.run.dtype is None else "hardware.peak_flops"
     return ""
+
+
+def mfu_applies(session: Session) -> bool:
+    """Whether there are steps of training to take it over."""
+    found = periods(session)
+    return found.by_step and not found.serving
 
 
 def ns_at_peak(card: JobCard) -> float | None:

@@ -12,6 +12,8 @@ from viewer.analyses.steps import Step, step_table
 from viewer.base.selection import Selection, TimeRange
 from viewer.store.session import Session
 
+SERVING = "serving mark"
+"""The source of steps that a serving engine marks (``viewer.analyses.steps``)."""
 WHOLE = -1
 """The number of the one period of a trace without steps."""
 
@@ -56,6 +58,11 @@ class Periods:
     def find(self, group: int, number: int) -> Period:
         """One of them."""
         return next(p for p in self.of_group[group] if p.number == number)
+
+    @property
+    def serving(self) -> bool:
+        """Whether the steps are those of a serving engine."""
+        return any(p.step is not None and p.step.source == SERVING for p in self.every())
 
     @property
     def words(self) -> str:

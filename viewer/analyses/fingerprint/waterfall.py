@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from viewer.analyses.attribution import attribute
 from viewer.analyses.collective.exposed_parts import Part
 from viewer.analyses.fingerprint.bubble import steady
+from viewer.analyses.fingerprint.compute_parts import compute_parts
 from viewer.analyses.fingerprint.exposed_comm import split_of
-from viewer.analyses.fingerprint.mfu import card_of, ns_at_peak
+from viewer.analyses.fingerprint.mfu import card_of, mfu_applies, ns_at_peak
 from viewer.analyses.fingerprint.periods import Period, periods
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.pipeline.figures import pipeline
@@ -67,7 +68,8 @@ def waterfall(session: Session) -> Waterfall | None:
         )
     else:
         waiting += receive
-    rows.append(("idle", "Idle", idle - (fill_idle or 0), "nothing runs on the GPU, outside a pipeline's phase"))
+    outside = "" if fill_idle is None else ", outside the pipelined phase"
+    rows.append(("idle", "Idle", idle - (fill_idle or 0), f"nothing runs on the GPU{outside}"))
     communicating = exposed - waiting - (receive if fill_idle is not None else 0)
     if waits is not None:
         rows.append(("wait", "Waiting for ranks", waiting, "a collective runs, and not all of its members are there"))
@@ -90,7 +92,7 @@ def _with_compute(
     session: Session, every: list[Period], whole: int, rows: list[tuple[str, str, int, str]], compute: int
 ) -> Waterfall:
     losses = tuple(_loss(*row, whole) for row in rows)
-    at_peak = ns_at_peak(card_of(session)) if periods(session).by_step else None
+    at_peak = ns_at_peak(card_of(session)) if mfu_applies(session) else None
     if at_peak is None:
         last = ("compute", "Compute", compute, "compute runs; how much of it the model needs is not known without MFU")
         return Waterfall(whole, (*losses, _loss(*last, whole)), None)
@@ -99,15 +101,35 @@ def _with_compute(
         problem = "the model needs more than the GPUs could do in the time in which they compute: check the job card"
         last = ("compute", "Compute", compute, "compute runs")
         return Waterfall(whole, (*losses, _loss(*last, whole)), None, problem)
-    below = (
-        "kernel_efficiency",
-        "Kernels below the peak",
-        compute - needed,
-        "compute runs below the peak, or does what the model does not need: slow products, element-wise kernels, "
-        "recomputation, optimizer",
-    )
     useful = ("model", "MFU", needed, "what the model needs, at the peak: MFU over the time of all steps")
-    return Waterfall(whole, (*losses, _loss(*below, whole)), _loss(*useful, whole))
+    below = [_loss(*row, whole) for row in _below_the_peak(session, every, compute, needed)]
+    return Waterfall(whole, (*losses, *below), _loss(*useful, whole))
+
+
+def _below_the_peak(
+    session: Session, every: list[Period], compute: int, needed: int
+) -> list[tuple[str, str, int, str]]:
+    """Compute that is not what the model needs at the peak: rows of the waterfall."""
+    parts = compute_parts(session, every)
+    assert parts.other_ns + parts.products_ns == compute
+    if parts.products_ns < needed:  # fused kernels whose names do not tell that they multiply
+        how = "compute runs below the peak, or does what the model does not need"
+        return [("kernel_efficiency", "Kernels below the peak", compute - needed, how)]
+    return [
+        (
+            "other_kernels",
+            "Other kernels",
+            parts.other_ns,
+            "kernels that are no matrix product, convolution or attention: element-wise work, norms, optimizer",
+        ),
+        (
+            "kernel_efficiency",
+            "Products below the peak",
+            parts.products_ns - needed,
+            "matrix products, convolutions and attention run below the peak, or do what the model does not need "
+            "(recomputation)",
+        ),
+    ]
 
 
 def _idle_in_phases(session: Session, every: list[Period]) -> int | None:

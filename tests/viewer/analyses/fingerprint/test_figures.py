@@ -40,7 +40,7 @@ def job(*, steps: int = 4, marks: bool = True, communicate: bool = True, **more:
         at = 1_000 * k
         if marks:
             events.append(annotation(f"ProfilerStep#{k}", at, 1_000))
-        work = [("gemm", 100, 400, 7), ("gemm", 700, 200, 7)]
+        work = [("gemm", 100, 400, 7), ("vectorized_elementwise_kernel", 700, 200, 7)]
         if communicate:
             work.append(("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 400, 300, 20))
         for i, (name, start, length, stream) in enumerate(work):
@@ -160,6 +160,22 @@ def test_step_gap_is_from_compute_to_compute() -> None:
     assert step_gap(job(steps=1)).status == "unknown"
 
 
+def test_a_serving_engines_steps_have_no_mfu() -> None:
+    events: list[Event] = []
+    for k in range(3):
+        at = 1_000 * k
+        events.append(annotation("execute_context_1(8)_generation_0(0)", at, 900))
+        events.append(call("cudaLaunchKernel", at + 1, 1, corr=k + 1))
+        events.append(kernel("gemm", at + 100, 400, corr=k + 1))
+    session = make_session(make_trace(*events, rank=0)).with_card(card())
+    figure = mfu(session)
+    assert (figure.value, figure.needs) == (None, "")
+    assert "serving" in figure.why
+    fall = waterfall(session)
+    assert fall is not None
+    assert fall.useful is None
+
+
 def test_communication_in_the_gap_is_not_counted_twice() -> None:
     events: list[Event] = []
     for k in range(3):
@@ -180,11 +196,17 @@ def test_the_waterfall_sums_to_the_peak() -> None:
         "idle": 700,
         "exposed_communication": 800,
         "exposed_memory": 0,
-        "kernel_efficiency": 1_200,
+        "other_kernels": 800,
+        "kernel_efficiency": 400,
     }
     assert found.useful is not None
     assert (found.useful.ns, found.total_ns) == (4 * AT_PEAK, 3_900)
     session = job()
+    more = waterfall(job(model__parameters=8_000))
+    assert more is not None
+    by_key = {x.key: x.ns for x in more.losses}
+    assert by_key["kernel_efficiency"] == 2_400 - 4 * 480  # what is known as products takes less than is needed
+    assert "other_kernels" not in by_key
     without = waterfall(session.with_card(EMPTY_CARD))
     assert without is not None
     assert without.useful is None
