@@ -20,6 +20,7 @@ class PanelSpec:
         keys: shortcuts of that entry.
         tip: what it answers.
         height: px that a panel below asks for at first.
+        action: id of the action that shows it, where it is not "show_" and its name.
         needs_job: False for one that says something while no job is open.
     """
 
@@ -32,6 +33,7 @@ class PanelSpec:
     keys: tuple[str, ...] = ()
     tip: str = ""
     height: int = 260
+    action: str = ""
     needs_job: bool = True
 
 
@@ -60,8 +62,6 @@ PANELS: Final = (
         text="&Job Card",
         tip="What no trace says of a job: model, parallel plan, run and hardware",
     ),
-    PanelSpec("history", "History", "below", height=300, needs_job=False),
-    PanelSpec("range", "Selection", "below"),
     PanelSpec(
         "gaps",
         "Gaps",
@@ -71,7 +71,21 @@ PANELS: Final = (
         tip="Where the GPUs are idle, cut by cause, and the longest gaps",
         height=300,
     ),
-    PanelSpec("stragglers", "Stragglers", "below", height=290),
+    PanelSpec(
+        "range",
+        "Selection",
+        "below",
+        action="selection_table",
+        tip="What runs in the selected range, rank or lanes, else in sight",
+    ),
+    PanelSpec(
+        "stragglers",
+        "Stragglers",
+        "below",
+        action="stragglers",
+        tip="Who is late, by how much, why, and who waits",
+        height=290,
+    ),
     PanelSpec(
         "kernels",
         "Kernels",
@@ -107,6 +121,15 @@ PANELS: Final = (
         text="C&ommunication",
         tip="Exposed communication taken apart: waiting, volume, rate and what nothing hid; every collective by size",
         height=340,
+    ),
+    PanelSpec(
+        "history",
+        "History",
+        "below",
+        action="run_history",
+        tip="Figures over the runs of a baseline, and their alarms",
+        height=300,
+        needs_job=False,
     ),
 )
 """In the order of their tabs. Named in the table alone, a panel follows the JobContext it is given."""

@@ -15,6 +15,7 @@ from viewer.app.features.marks import MarksFeature
 from viewer.app.features.measure import Measuring
 from viewer.app.features.navigation import Navigation
 from viewer.app.features.pack import SavePack
+from viewer.app.features.panel_bar import PanelButtons
 from viewer.app.features.pictures import PictureActions
 from viewer.app.features.run_history import RunHistory
 from viewer.app.features.running import Running
@@ -42,5 +43,6 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     RunHistory,
     Findings,
     JobCardFeature,
+    PanelButtons,
     SidePanels,
 )
