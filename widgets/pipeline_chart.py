@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QHelpEvent, QMouseEvent, QPainter, QPen, QWheelEvent
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.base.pipeline_frame import CELL_PAINTS, CellKind, PipelineFrame, PipelineRow
 from viewer.base.theme import Theme
-from viewer.base.time import format_duration
 from widgets.painted import PaintedWidget
+from widgets.round_ticks import tick_step, tick_text
 from widgets.theming import color, fill_idle, mix, paint_color, safe_tip
 
 ROW, STRIP, GAP = 22, 4, 2
@@ -22,7 +22,8 @@ PAD = 6
 MOST_LABEL, FIGURE = 190, 62
 CLOSEST_NS: Final = 2_000.0
 """No closer zoom than so much time on the whole chart."""
-_TICKS: Final = (1, 2, 5)
+_KEYS: Final = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_Return,
+                Qt.Key.Key_Enter, Qt.Key.Key_Space)  # fmt: skip
 
 
 class PipelineChart(PaintedWidget):
@@ -41,6 +42,8 @@ class PipelineChart(PaintedWidget):
         self._theme = theme
         self._frame: PipelineFrame | None = None
         self._from, self._to = 0.0, 1.0
+        self.current = -1
+        """The cell that the keyboard is on, -1 for none."""
         self._pressed: tuple[float, float, float] | None = None
         self._dragged = False
         self.setMouseTracking(True)
@@ -67,6 +70,7 @@ class PipelineChart(PaintedWidget):
         """Show other passes, all of their time."""
         self._frame = frame
         self._from, self._to = 0.0, frame.span_ns if frame is not None else 1.0
+        self.current = -1
         self.setAccessibleDescription(frame.summary if frame is not None else "")
         self.updateGeometry()
         self.update()
@@ -209,6 +213,9 @@ class PipelineChart(PaintedWidget):
                                              self._x(row.phase[1]) - self._x(row.phase[0]), lane.height()))  # fmt: skip
         self._draw_cells(painter, number)
         painter.restore()
+        if self.current >= 0 and self._frame is not None and self._frame.row[self.current] == number:
+            painter.setPen(QPen(color(theme, "accent" if self.hasFocus() else "text"), 2))
+            painter.drawRect(self.cell_rect(self.current).intersected(lane).adjusted(0, 0, -1, 0))
 
     def _draw_label(self, painter: QPainter, area: QRectF, row: PipelineRow, top: float) -> None:
         theme, metrics = self._theme, QFontMetricsF(self.font())
@@ -273,8 +280,64 @@ class PipelineChart(PaintedWidget):
         inside = area.left() <= at.x() <= area.right() and not frame.rows[row].missing
         return f"bubble: no compute\n{frame.rows[row].told}" if inside else frame.rows[row].told
 
+    def _step(self, rows: int, cells: int) -> None:
+        """Move the current cell to the next pass of its row, or to the pass of another row at its time."""
+        frame = self._frame
+        assert frame is not None
+        passes = np.flatnonzero(frame.kind < CellKind.SEND)
+        if not len(passes):
+            return
+        if self.current < 0:
+            self._put(int(passes[0]))
+            return
+        row = int(frame.row[self.current])
+        if cells:
+            mine = passes[frame.row[passes] == row]
+            at = int(np.searchsorted(mine, self.current)) + cells
+            if 0 <= at < len(mine):
+                self._put(int(mine[at]))
+            return
+        wanted = sorted({int(r) for r in frame.row[passes]}, key=lambda r: abs(r - row))
+        beside = next((r for r in wanted if (r - row) * rows > 0), None)
+        if beside is not None:
+            mine = passes[frame.row[passes] == beside]
+            self._put(int(mine[np.argmin(np.abs(frame.start[mine] - frame.start[self.current]))]))
+
+    def _put(self, cell: int) -> None:
+        frame = self._frame
+        assert frame is not None
+        self.current = cell
+        self.setAccessibleDescription(f"{frame.summary}; {frame.told[cell]}")
+        start, end = float(frame.start[cell]), float(frame.end[cell])
+        if start < self._from or end > self._to:
+            length = self._to - self._from
+            self._set_window((start + end - length) / 2, (start + end + length) / 2)
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows move from pass to pass, Return jumps to it, Home shows all."""
+        key = Qt.Key
+        moves = {key.Key_Left: (0, -1), key.Key_Right: (0, 1), key.Key_Up: (-1, 0), key.Key_Down: (1, 0)}
+        pressed = Qt.Key(event.key())
+        if self._frame is None or pressed not in _KEYS:
+            super().keyPressEvent(event)
+        elif pressed in moves:
+            self._step(*moves[pressed])
+        elif pressed == key.Key_Home:
+            self.show_all()
+        elif self.current >= 0:
+            self.cell_chosen.emit(self.current)
+
     def event(self, event: QEvent) -> bool:
-        """The tip of what is under the pointer."""
+        """The tip of what is under the pointer; arrows are the chart's before they are the window's shortcuts."""
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.key() in _KEYS
+            and event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+        ):
+            event.accept()
+            return True
         if isinstance(event, QHelpEvent):
             QToolTip.showText(event.globalPos(), safe_tip(self.tip_at(QPointF(event.pos()))), self)
             return True
@@ -327,6 +390,8 @@ class PipelineChart(PaintedWidget):
             return
         cell, row = self.cell_at(event.position()), self.row_at(event.position().y())
         if cell >= 0:
+            self.current = cell
+            self.update()
             self.cell_chosen.emit(cell)
         elif row >= 0 and event.position().x() < self.area().left():
             self.row_chosen.emit(row)
@@ -335,18 +400,3 @@ class PipelineChart(PaintedWidget):
         """Show all."""
         self._pressed = None
         self.show_all()
-
-
-def tick_step(length: float, most: float) -> float:
-    """A round number of ns between ticks, so that about ``most`` of them lie in ``length``."""
-    rough = max(length / max(most, 1.0), 1.0)
-    power = 10.0 ** np.floor(np.log10(rough))
-    return float(next((power * t for t in _TICKS if power * t >= rough), power * 10))
-
-
-def tick_text(ns: int) -> str:
-    """A tick's time without zeros behind the point: "5 ms"."""
-    if not ns:
-        return "0"
-    number, _, unit = format_duration(ns).partition(" ")
-    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"

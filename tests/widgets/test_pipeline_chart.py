@@ -11,7 +11,8 @@ from pytestqt.qtbot import QtBot
 from tests.support.themes import theme
 from viewer.base.pipeline_frame import CELL_PAINTS, CellKind, PipelineFrame, PipelineRow
 from viewer.base.selection import GroupRef, SliceRef
-from widgets.pipeline_chart import PipelineChart, tick_step, tick_text
+from widgets.pipeline_chart import PipelineChart
+from widgets.round_ticks import tick_step, tick_text
 
 
 def frame() -> PipelineFrame:
@@ -75,6 +76,28 @@ def test_clicks_choose_cells_and_rows(qtbot: QtBot, chart: PipelineChart) -> Non
     qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=chart.cell_rect(2).center().toPoint())
     qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=QPoint(8, int(chart.cell_rect(0).center().y())))
     assert (cells, rows) == ([2], [0])
+
+
+def test_the_keyboard_goes_from_pass_to_pass(qtbot: QtBot, chart: PipelineChart) -> None:
+    chosen: list[int] = []
+    chart.cell_chosen.connect(chosen.append)
+    qtbot.keyClick(chart, Qt.Key.Key_Return)
+    assert chosen == []
+    at = []
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Down, Qt.Key.Key_Up):
+        qtbot.keyClick(chart, key)
+        at.append(chart.current)
+    assert at == [0, 2, 2, 0, 0, 0]  # passes only; the other row has none
+    chart.grab()
+    qtbot.keyClick(chart, Qt.Key.Key_Return)
+    assert chosen == [0]
+    assert "forward 3" in chart.accessibleDescription()
+    wheel(chart, chart.cell_rect(0).center(), 1200, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(chart, Qt.Key.Key_Right)
+    start, end = chart.visible_ns
+    assert start <= 7.5e5 <= end  # what is current is in sight
+    qtbot.keyClick(chart, Qt.Key.Key_Home)
+    assert chart.visible_ns == (0.0, 1e6)
 
 
 def wheel(chart: PipelineChart, at: QPointF, turned: int, keys: Qt.KeyboardModifier) -> QWheelEvent:

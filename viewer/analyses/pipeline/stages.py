@@ -147,14 +147,16 @@ def plan_lines(plan: PlanCard, world: int) -> tuple[tuple[int, ...], ...] | None
 def _from_sends(session: Session) -> Ranks | None:
     """Chains of first sends: what a stage sends first is its first result, and it goes to the next stage.
 
-    A stage that sends before it receives anything begins a chain; the last one sends first to a stage that is already
-    in it (a gradient, or the next model chunk of the first stage).
+    A stage that sends before it receives anything begins a chain, and all others receive first (unlike in the ring of
+    context parallelism, where all send at once); the last one sends first to a stage that is already in it (a gradient,
+    or the next model chunk of the first stage). Groups that are known to be for something else do not count.
     """
     every = everything(session)
     opened = opened_ranks(session)
     follow: dict[int, int] = {}
     begins: list[int] = []
-    told = (every.kind == Kind.SEND) | (every.kind == Kind.RECV)
+    fits = np.array([g.purpose in ("pp", "", "world") for g in job_groups(session).groups] + [True], np.bool_)
+    told = ((every.kind == Kind.SEND) | (every.kind == Kind.RECV)) & fits[every.group]
     for rank, group in sorted(opened.items()):
         mine = np.flatnonzero(told & (every.node == group.id) & (every.peer != ABSENT) & (every.peer != rank))
         if not len(mine):
@@ -172,7 +174,7 @@ def _from_sends(session: Session) -> Ranks | None:
         line = [first]
         while line[-1] in follow and follow[line[-1]] not in line:
             line.append(follow[line[-1]])
-        if len(line) > 1 and not used & set(line):
+        if len(line) > 1 and not used & set(line) and not set(line[1:]) & set(begins):
             used |= set(line)
             lines.append(tuple(line))
     if not lines or len({len(line) for line in lines}) != 1:

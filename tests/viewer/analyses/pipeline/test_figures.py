@@ -191,6 +191,23 @@ def test_stages_from_sends_and_from_the_plan() -> None:
     assert out.layout.stages_from == "the parallel plan of the job card"
 
 
+def test_a_ring_of_sends_is_no_pipeline() -> None:
+    traces = []
+    for rank in range(4):
+        ring = {"group_size": 4, "in_elems": 8, "dtype": "Float"}
+        to, come = ring | {"dst": (rank + 1) % 4}, ring | {"src": (rank - 1) % 4}
+        traces.append(
+            make_trace(
+                kernel("ncclDevKernel_SendRecv", 1_000 * rank, 50, stream=28, collective="send", about=to),
+                kernel("ncclDevKernel_SendRecv", 1_000 * rank, 90, stream=24, collective="recv", about=come),
+                rank=rank,
+                rank_source="distributedInfo",
+                path=f"r{rank}.json",
+            )
+        )
+    assert "no group of ranks, send or receive shows a pipeline" in str(pipeline(make_session(*traces)))
+
+
 def test_one_rank_says_what_it_can() -> None:
     job = PipelineJob(one_f_one_b(4, 6), [F] * 4, [B] * 4, without_file=(0, 2, 3))
     out = found(job.session())
