@@ -37,6 +37,10 @@ DETECTORS: Final[tuple[str, ...]] = (
     "exposed_communication",
     *IDLE,
     "utilisation",
+    "fp32_matmul",
+    "recompute",
+    "contention",
+    "uneven_runs",
 )
 """Names of modules of this folder, the cheap ones first."""
 

@@ -1,0 +1,97 @@
+"""What some kernels cost per step: sums of an amount per kernel over the steady steps of each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.collective.rank_steps import RankStep
+from viewer.analyses.findings.base import Evidence
+from viewer.analyses.findings.steady import steady_of, steady_steps
+from viewer.analyses.gpu_work import gpu_work
+from viewer.base.selection import SliceRef
+from viewer.base.time import format_duration
+from viewer.store.session import RankGroup, Session
+from viewer.store.trace import Trace
+
+F64 = NDArray[np.float64]
+Amount = Callable[[Trace], F64]
+"""Per position of ``gpu_work`` ns; nan counts as nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankCost:
+    """Per steady step of a rank the sum of an amount, ns; ``whole_ns`` over its files where it has no steps."""
+
+    group: RankGroup
+    per_step: F64
+    whole_ns: float
+
+    @property
+    def median_ns(self) -> int | None:
+        """Per step, the median of the steps; None without steps."""
+        return round(float(np.median(self.per_step))) if len(self.per_step) else None
+
+
+def rank_costs(session: Session, amount: Amount) -> list[RankCost]:
+    """The cost of each rank, ranks in order."""
+    out = []
+    for group in session.groups:
+        sums = [_step_sum(session, step, amount) for step in steady_of(session, group.id)]
+        whole = sum(float(np.nansum(amount(session.inputs[i].trace))) for i in group.inputs)
+        out.append(RankCost(group, np.array(sums, np.float64), whole))
+    return out
+
+
+def _step_sum(session: Session, step: RankStep, amount: Amount) -> float:
+    trace = session.inputs[step.input].trace
+    return float(np.nansum(amount(trace)[gpu_work(trace).positions(step.rows)]))
+
+
+def worst(costs: list[RankCost]) -> RankCost | None:
+    """The rank with the largest cost per step (over its files without steps); None where none has any."""
+    costs = [c for c in costs if c.whole_ns > 0]
+    return max(costs, key=lambda c: (c.median_ns or 0, c.whole_ns), default=None)
+
+
+def share_of_step(session: Session, ns: int | None) -> float | None:
+    """Part of the step's length; None without steps."""
+    step = steady_steps(session).step_ns
+    return ns / step if ns is not None and step else None
+
+
+def largest_kernels(session: Session, cost: RankCost, amount: Amount, what: str, most: int = 3) -> list[Evidence]:
+    """The kernels by name with the largest sums on a rank, each with its largest run."""
+    found: dict[str, tuple[float, int, float, SliceRef]] = {}
+    for index in cost.group.inputs:
+        trace, work = session.inputs[index].trace, gpu_work(session.inputs[index].trace)
+        value = np.nan_to_num(amount(trace))
+        at = np.flatnonzero(value > 0)
+        names, inverse = np.unique(trace.slices.name[work.index[at]], return_inverse=True)
+        sums, counts = np.bincount(inverse, value[at]), np.bincount(inverse)
+        for n, code in enumerate(names.tolist()):
+            mine = at[inverse == n]
+            top = int(mine[int(np.argmax(value[mine]))])
+            name = trace.text(code)
+            before = found.get(name, (0.0, 0, 0.0, SliceRef(index, int(work.index[top]))))
+            ref = SliceRef(index, int(work.index[top])) if value[top] >= before[2] else before[3]
+            found[name] = (
+                before[0] + float(sums[n]),
+                before[1] + int(counts[n]),
+                max(before[2], float(value[top])),
+                ref,
+            )
+    ranked = sorted(found.items(), key=lambda kv: (-kv[1][0], kv[0]))[:most]
+    return [
+        Evidence(
+            f"{_short(name)}: {count:,} runs on {cost.group.label}, {what} {format_duration(round(total), 1)}", ref
+        )
+        for name, (total, count, _, ref) in ranked
+    ]
+
+
+def _short(name: str, limit: int = 90) -> str:
+    return name if len(name) <= limit else name[: limit - 1] + "…"
