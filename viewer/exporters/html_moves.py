@@ -18,6 +18,6 @@ def section(page: Page) -> Markup | str | None:
         return "There is no GPU work in the files."
     return tag(
         "ol",
-        *(tag("li", tag("b", f"{m.title}: "), m.text, tag("div", m.how, class_="how")) for m in page.frame.moves),
+        *(tag("li", tag("b", f"{m.title}: "), m.full, tag("div", m.how, class_="how")) for m in page.frame.moves),
         class_="moves",
     )

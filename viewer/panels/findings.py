@@ -112,7 +112,7 @@ class FindingsPanel(QWidget):
         head.addWidget(self.copy, 0, Qt.AlignmentFlag.AlignTop)
         column.addLayout(head)
         for i in range(3):
-            label = WrapLabel(content, max_lines=4)
+            label = WrapLabel(content)
             label.clicked.connect(lambda n=i: self._follow_move(n))
             self.moves.append(label)
             column.addWidget(label)
@@ -268,6 +268,7 @@ class FindingsPanel(QWidget):
                 label.set_text(f"{i + 1}  {move.title}: {move.text}" + (" →" if move.jump is not None else ""))
                 label.set_link(move.jump is not None)
                 label.setAccessibleDescription(move.how)
+                set_tip(label, f"{move.detail}. {move.how}" if move.detail else move.how)
         set_shown(self.copy, frame is not None)
         set_shown(self.progress, frame is not None and frame.busy)
         self.progress.set_text("Still looking…")

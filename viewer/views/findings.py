@@ -112,7 +112,8 @@ def _sentence(session: Session, cards: Sequence[CardFrame], *, busy: bool) -> tu
         first = cards[0]
         title = shown(first.finding.title, 300).rstrip(".")
         word = "Figures cannot be used" if first.finding.severity == "error" else "Change first"
-        return f"{word}: {title}" + (f" ({first.saving})." if first.saving else "."), "warning"
+        gain = f" – {first.saving} to gain" if first.saving else ""
+        return f"{word}: {title}{gain}.", "warning"
     if busy:
         return LOOKING, ""
     totals = job_totals(session)
@@ -179,7 +180,7 @@ def card_markdown(card: CardFrame) -> str:
 
 def page_text(frame: FindingsFrame) -> str:
     """The whole page as plain text."""
-    parts = [frame.sentence, "\n".join(f"{i}. {m.title}: {m.text}" for i, m in enumerate(frame.moves, 1))]
+    parts = [frame.sentence, "\n".join(f"{i}. {m.title}: {m.full}" for i, m in enumerate(frame.moves, 1))]
     parts += [card_text(c) for c in frame.cards] + [frame.together]
     parts += [card_text(c) for c in (*frame.notes, *frame.unsure)]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -187,7 +188,7 @@ def page_text(frame: FindingsFrame) -> str:
 
 def page_markdown(frame: FindingsFrame) -> str:
     """The whole page as Markdown."""
-    moves = "\n".join(f"{i}. **{markdown(m.title)}:** {markdown(m.text)}" for i, m in enumerate(frame.moves, 1))
+    moves = "\n".join(f"{i}. **{markdown(m.title)}:** {markdown(m.full)}" for i, m in enumerate(frame.moves, 1))
     parts = [f"## {markdown(frame.sentence)}", moves]
     parts += [card_markdown(c) for c in frame.cards] + [markdown(frame.together)]
     parts += [card_markdown(c) for c in (*frame.notes, *frame.unsure)]

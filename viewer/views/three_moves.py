@@ -27,17 +27,26 @@ from viewer.views.text import bare_name
 
 PARETO: Final = 0.8
 """The share of all kernel time that the largest kernels are counted up to."""
-_CLASS: Final = {Paint.COMPUTE: "compute", Paint.COMM: "communication, waiting included", Paint.MEMORY: "memory"}
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move: its name, what it shows, how that was computed, and where to look (None for nowhere)."""
+    """One move.
+
+    ``text`` is one line with its figure, ``detail`` what else there is to say ("" for nothing), ``how`` how both were
+    computed; ``jump`` is where to look, None for nowhere.
+    """
 
     title: str
     text: str
+    detail: str
     how: str
     jump: Jump = None
+
+    @property
+    def full(self) -> str:
+        """The line and its detail."""
+        return f"{self.text}; {self.detail}" if self.detail else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +128,12 @@ def _block(session: Session) -> Move:
     assert totals is not None
     part, ns = max(totals.parts, key=lambda p: p[1])
     kernels = "kernel makes" if many == 1 else "kernels make"
+    waits = "; waiting is in it" if top.paint is Paint.COMM else ""
     return Move(
         "Largest block",
-        f"{part} is {format_share(ns, totals.span_ns)} of the time; the largest kernel, "
-        f"{shown(bare_name(top.name), 60)} ({_CLASS[top.paint]}), is {format_share(top.sum_ns, total)} of the kernel "
-        f"time; {many} of {len(rows)} {kernels} {PARETO:.0%} of it",
+        f"{part}, {format_share(ns, totals.span_ns)} of the time; kernel {shown(bare_name(top.name), 60)}, "
+        f"{format_share(top.sum_ns, total)} of kernel time",
+        f"{many} of {len(rows)} {kernels} {PARETO:.0%} of the kernel time{waits}",
         "The parts of the time are unions over the streams of each device, added over devices; kernel time adds the "
         "durations of all runs.",
         _longest_run(session, top.name),
@@ -164,25 +174,26 @@ def _gaps(session: Session) -> Move:
                 group = session.group_of(item.index)
                 span = TimeRange(to(gap.start_ns), to(gap.end_ns))
                 longest = gap.length_ns, Selection(range=span, group=group.id), group.label
-    text = f"idle {format_share(totals.idle_ns, totals.span_ns)} of the time"
     top = max(causes.items(), key=lambda c: c[1], default=("", 0))
-    if top[1]:
-        text += f" (most of it {top[0]}: {format_share(top[1], totals.span_ns)})"
+    text = f"idle {format_share(totals.idle_ns, totals.span_ns)}" + (f", most of it {top[0]}" if top[1] else "")
+    detail = []
     if totals.comm_ns:
-        text += (
-            f"; communication that no compute hides {format_share(totals.comm_exposed_ns, totals.span_ns)}, "
-            f"{format_share(totals.comm_ns - totals.comm_exposed_ns, totals.comm_ns)} of it is hidden"
-        )
+        text += f"; exposed communication {format_share(totals.comm_exposed_ns, totals.span_ns)}"
+        hidden = format_share(totals.comm_ns - totals.comm_exposed_ns, totals.comm_ns)
+        detail.append(f"compute hides {hidden} of the communication")
+    if top[1]:
+        detail.append(f"{top[0]} alone is {format_share(top[1], totals.span_ns)} of the time")
     if longest[1] is not None:
         where = f" on {shown(longest[2], 40)}" if len(session.groups) > 1 else ""
         text += f"; longest gap {format_duration(longest[0], 1)}{where}"
     return Move(
-        "Gaps and what runs one after the other",
+        "Gaps and serial parts",
         text,
+        "; ".join(detail),
         "Idle: a device runs nothing; its cause is what the launching thread did, or what queued work waited for. "
         "Exposed communication: nothing computes beside it. Both as shares of the devices' spans.",
         longest[1],
-    )  # fmt: skip
+    )
 
 
 def _tail(session: Session) -> Move:
@@ -194,12 +205,13 @@ def _tail(session: Session) -> Move:
         late = late_steps(found, told.group)
         if late:
             jump = step_selection(session, told.group, max(late, key=lambda k: float(own[k])))
-    text = told.text.rstrip(".")
+    text, _, rest = told.text.partition(". ")
     if told.kind != "straggler" and len(session.groups) > 1:
-        text += _spread(session)
+        rest = "; ".join(p for p in (rest.rstrip("."), _spread(session)) if p)
     return Move(
         "Long tail across ranks",
-        text,
+        text.rstrip("."),
+        rest.rstrip("."),
         "Late ranks: each step is replayed with one rank as fast as its peers; what the others gain is what it cost "
         "them.",
         jump,
@@ -218,6 +230,6 @@ def _spread(session: Session) -> str:
     most, least = max(shares, key=lambda k: shares[k]), min(shares, key=lambda k: shares[k])
     apart = format_share(shares[most] - shares[least], shares[most])
     return (
-        f". {plural(len(shares), 'rank')}: compute is at most {apart} apart ({shown(least, 30)} least, "
+        f"{plural(len(shares), 'rank')}: compute is at most {apart} apart ({shown(least, 30)} least, "
         f"{shown(most, 30)} most)"
     )

@@ -83,7 +83,7 @@ def test_cards_come_in_order_with_sections_apart(qtbot, context, panel):
     panel.sections["notes"].header.click()
     assert not panel.sections["notes"].body.isHidden()
     assert panel.sentence.text().startswith("Change first: title of large")
-    assert [m.text()[:16] for m in panel.moves] == ["1  Largest block", "2  Gaps and what", "3  Long tail acr"]
+    assert [m.text()[:16] for m in panel.moves] == ["1  Largest block", "2  Gaps and seri", "3  Long tail acr"]
 
 
 def test_evidence_leads_to_slices_and_to_a_rank_with_a_range(qtbot, context, panel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.support.build import annotation, call, kernel, make_session, make_trace
@@ -40,7 +41,7 @@ def stepped() -> Session:
 def test_the_first_card_is_the_sentence_and_shares_are_of_the_step():
     found = [finding("late/rank 1", 250, overlaps=("late",)), finding("drain", 100, overlaps=("idle",))]
     frame = findings_frame(stepped(), found)
-    assert frame.sentence == "Change first: title of late/rank 1 (up to 250 ns per step · 29.4 %)."
+    assert frame.sentence == "Change first: title of late/rank 1 – up to 250 ns per step · 29.4 % to gain."
     assert frame.tone == "warning"
     assert [c.finding.id for c in frame.cards] == ["late/rank 1", "drain"]
     assert frame.cards[1].share == 100 / 850
@@ -93,11 +94,12 @@ def test_totals_add_up_over_devices():
 def test_the_three_moves_have_their_figures_and_places():
     session = stepped()
     block, gaps, tail = three_moves(session)
-    assert block.text.startswith("compute is 60.0 % of the time; the largest kernel, gemm (compute), is 75.0 % of the")
+    assert block.text == "compute, 60.0 % of the time; kernel gemm, 75.0 % of kernel time"
+    assert block.detail == "2 of 2 kernels make 80% of the kernel time"
     assert isinstance(block.jump, SliceRef)
     assert session.inputs[0].trace.name(block.jump.index) == "gemm"
-    assert gaps.text.startswith("idle 30.0 % of the time")
-    assert "no compute hides 10.0 %, 50.0 % of it is hidden; longest gap 300 ns" in gaps.text
+    assert re.fullmatch(r"idle 30.0 %, most of it [a-z ]+; exposed communication 10.0 %; longest gap 300 ns", gaps.text)
+    assert gaps.detail.startswith("compute hides 50.0 % of the communication; ")
     assert gaps.jump == Selection(range=TimeRange(700, 1_000), group=0)
     assert "one rank is open" in tail.text
     assert tail.jump is None
