@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from viewer.analyses.collective.baseline import ideal
 from viewer.analyses.collective.exposed_kernels import exposed_of
 from viewer.analyses.collective.exposed_parts import Hiding, Part
-from viewer.analyses.collective.table import CommunicationRow, communication_table, row_kernels
+from viewer.analyses.collective.table import CommunicationRow, communication_table, kernel_keys
 from viewer.store.session import Session
 
 Json = dict[str, Any]
+I64 = NDArray[np.int64]
 
 
 def collectives_part(session: Session) -> list[Json]:
     """``collectives`` of the report; rank figures are summed (rank-ns), bandwidths are decimal GB/s."""
-    return [_row(session, row) for row in communication_table(session)]
+    keys, exposed = kernel_keys(session), exposed_of(session)
+    sums = keys.sums(exposed.parts), keys.sums(exposed.transfers)
+    return [_row(session, row, *(s[:, keys.of_row(row)] for s in sums)) for row in communication_table(session)]
 
 
-def _row(session: Session, row: CommunicationRow) -> Json:
-    group, exposed = row.group, exposed_of(session)
-    which = row_kernels(session, row)
-    parts, transfers = exposed.parts[:, which].sum(axis=1), exposed.transfers[:, which].sum(axis=1)
+def _row(session: Session, row: CommunicationRow, parts: I64, transfers: I64) -> Json:
+    group = row.group
     told = ideal(session, row.kind, group, row.bytes)
     waited = row.wait_ns is not None
     return {

@@ -16,7 +16,7 @@ from viewer.analyses.collective.exposed_parts import Hiding, Part
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
-from viewer.analyses.collective.table import CommunicationRow, communication_table, row_kernels
+from viewer.analyses.collective.table import CommunicationRow, communication_table, kernel_keys, row_kernels
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.column_frame import BYTES, COUNT, NS, NUMBER, SHARE, TEXT, Column, ColumnFrame, show
 from viewer.base.frames import BarFrame
@@ -145,11 +145,12 @@ def _note(session: Session) -> str:
 
 
 def _frame(session: Session, rows: tuple[CommunicationRow, ...], rank: int | None) -> ColumnFrame:
-    exposed = exposed_of(session)
+    keys = kernel_keys(session)
+    mine = None if rank is None else everything(session).node == rank
+    sums = keys.sums(exposed_of(session).parts, mine)
     waited, hidden, against = [], [], []
     for row in rows:
-        which = row_kernels(session, row, rank)
-        parts = exposed.parts[:, which].sum(axis=1)
+        parts = sums[:, keys.of_row(row)]
         known = row.wait_ns is not None
         waited.append(int(parts[Part.WAIT] + parts[Part.PIPELINE_WAIT]) if known else None)
         hidden.append((row.sum_ns - row.exposed_ns) / row.sum_ns if row.sum_ns else None)

@@ -22,7 +22,7 @@ from viewer.analyses.collective.hiding import held
 from viewer.analyses.collective.kinds import POINT_TO_POINT, Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
-from viewer.analyses.collective.table import kernel_waits
+from viewer.analyses.collective.table import kernel_keys, kernel_waits
 from viewer.analyses.collective.volume import needed_share
 from viewer.analyses.collective.waits import doubt
 from viewer.analyses.gpu_work import gpu_work, unions
@@ -149,22 +149,19 @@ def _stages(session: Session) -> Stages:
         wait = np.where(parts, _by_arrival(session, op, parts), wait)
     # Both at once: it may wait for its own send's peer or for its receive's.
     wait[every.kind == Kind.SEND_RECV] = ABSENT
-    least, beyond = np.zeros(len(length), np.int64), np.zeros(len(length), np.int64)
-    known, planned = np.zeros(len(length), np.bool_), np.zeros(len(length), np.bool_)
-    groups, share = job_groups(session).groups, needed_share(session)
-    keys = np.stack((every.kind.astype(np.int64), every.group.astype(np.int64), every.size), axis=1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    for i, (kind, number, size) in enumerate(distinct.tolist()):
-        mine = which == i
+    groups, share, keys = job_groups(session).groups, needed_share(session), kernel_keys(session)
+    count = len(keys.distinct)
+    times, judged = np.zeros((2, count), np.int64), np.zeros((2, count), np.bool_)
+    for i, (kind, number, size) in enumerate(keys.distinct.tolist()):
         group = groups[number] if number >= 0 else None
         needed = share.get(number) if number >= 0 and Kind(kind) not in POINT_TO_POINT else None
-        planned[mine] = needed is not None
+        judged[1, i] = needed is not None
         told = ideal(session, Kind(kind), group, None if size == ABSENT else size)
         if told is not None:
-            known[mine] = True
-            least[mine] = told.ns if needed is None else round(told.ns * needed)
-            beyond[mine] = 0 if needed is None else told.ns - round(told.ns * needed)
+            judged[0, i] = True
+            times[0, i] = told.ns if needed is None else round(told.ns * needed)
+            times[1, i] = told.ns - times[0, i]
+    (least, beyond), (known, planned) = times[:, keys.which], judged[:, keys.which]
     rest = np.where(known, np.where(complete, Part.RATE, Part.MEMBERS_MISSING), Part.NO_BASELINE).astype(np.uint8)
     return Stages(wait, least, beyond, rest, known, planned)
 

@@ -16,6 +16,7 @@ from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.waits import members, sent_waits, waits
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.ids import ABSENT
+from viewer.jit.lanes import number_keys
 from viewer.store.session import Session
 
 I64 = NDArray[np.int64]
@@ -72,13 +73,46 @@ def communication_table(session: Session, rank: int | None = None) -> list[Commu
     return session.clocked_memo(("communication_table", rank), lambda: _build(session, rank))
 
 
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """The distinct (kind, group, bytes) of a job: int64[n, 3], and per kernel of ``everything`` which one it has."""
+
+    distinct: I64
+    which: NDArray[np.int32]
+
+    def sums(self, ns: I64, mine: NDArray[np.bool_] | None = None) -> I64:
+        """A figure per kernel, int64[.., kernels], added by key: int64[.., n]; only of some kernels with ``mine``."""
+        at = np.arange(len(self.which)) if mine is None else np.flatnonzero(mine)
+        out = np.zeros((*ns.shape[:-1], len(self.distinct)), np.int64)
+        for place in np.ndindex(*ns.shape[:-1]):
+            np.add.at(out[place], self.which[at], ns[place][at])
+        return out
+
+    def of_row(self, row: CommunicationRow) -> int:
+        """The number of a row's key."""
+        group = -1 if row.group is None else row.group.id
+        size = ABSENT if row.bytes is None else row.bytes
+        return int(np.flatnonzero((self.distinct == (int(row.kind), group, size)).all(axis=1))[0])
+
+
+def kernel_keys(session: Session) -> Keys:
+    """The keys of the communication kernels. Built once."""
+
+    def build() -> Keys:
+        every = everything(session)
+        keys = np.stack((every.kind.astype(np.int64), every.group.astype(np.int64), every.size), axis=1)
+        which = np.empty(len(keys), np.int32)
+        first = number_keys(np.ascontiguousarray(keys), which) if len(keys) else np.empty(0, np.int64)
+        return Keys(keys[first], which)
+
+    return session.memo("communication_keys", build)
+
+
 def row_kernels(session: Session, row: CommunicationRow, rank: int | None = None) -> NDArray[np.bool_]:
     """Which kernels of ``everything`` a row stands for."""
-    every = everything(session)
-    group = -1 if row.group is None else row.group.id
-    size = ABSENT if row.bytes is None else row.bytes
-    which: NDArray[np.bool_] = (every.kind == row.kind) & (every.group == group) & (every.size == size)
-    return which if rank is None else which & (every.node == rank)
+    keys = kernel_keys(session)
+    which: NDArray[np.bool_] = keys.which == keys.of_row(row)
+    return which if rank is None else which & (everything(session).node == rank)
 
 
 def _build(session: Session, rank: int | None) -> list[CommunicationRow]:

@@ -15,7 +15,7 @@ from viewer.analyses.collective.exposed_parts import Hiding, Part
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
-from viewer.analyses.collective.table import kernel_waits
+from viewer.analyses.collective.table import kernel_keys, kernel_waits
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step, step_counts
 from viewer.analyses.findings.steady import steady_steps
@@ -47,14 +47,13 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
 
 def _measured(session: Session) -> NDArray[np.bool_]:
     """Which kernels of ``everything`` have a measured baseline: a table figure is no ground for a finding."""
-    every, groups = everything(session), job_groups(session).groups
-    out = np.zeros(len(every.kind), np.bool_)
-    keys = np.stack((every.kind.astype(np.int64), every.group.astype(np.int64)), axis=1)
-    for kind, number in np.unique(keys, axis=0).tolist():
+    groups, keys = job_groups(session).groups, kernel_keys(session)
+    found = np.zeros(len(keys.distinct), np.bool_)
+    for i, (kind, number, _) in enumerate(keys.distinct.tolist()):
         group = groups[number] if number >= 0 else None
         point = Kind(kind) in (Kind.SEND, Kind.RECV)
-        if curve_of(session, Kind.SEND_RECV if point else Kind(kind), group) is not None:
-            out[(every.kind == kind) & (every.group == number)] = True
+        found[i] = curve_of(session, Kind.SEND_RECV if point else Kind(kind), group) is not None
+    out: NDArray[np.bool_] = found[keys.which]
     return out
 
 

@@ -15,7 +15,7 @@ from viewer.analyses.collective.groups import JobGroup, job_groups
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
-from viewer.analyses.collective.table import kernel_waits
+from viewer.analyses.collective.table import kernel_keys, kernel_waits
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step
 from viewer.analyses.findings.steady import steady_steps
@@ -90,15 +90,15 @@ def _build(session: Session) -> Trains:
 
 def _own_cost(session: Session) -> I64:
     """Per kernel what one message of its kind and group costs whatever its size: of the baseline, else OWN_NS."""
-    every = everything(session)
     groups = job_groups(session).groups
-    out = np.full(len(every.kind), OWN_NS, np.int64)
-    keys = np.stack((every.kind.astype(np.int64), every.group.astype(np.int64)), axis=1)
-    for kind, number in np.unique(keys, axis=0).tolist() if len(keys) else []:
+    keys = kernel_keys(session)
+    own = np.full(len(keys.distinct), OWN_NS, np.int64)
+    for i, (kind, number, _) in enumerate(keys.distinct.tolist()):
         group: JobGroup | None = groups[number] if number >= 0 else None
         curve = curve_of(session, Kind(kind), group)
         if curve is not None:
-            out[(every.kind == kind) & (every.group == number)] = round(curve.points[0][1])
+            own[i] = round(curve.points[0][1])
+    out: I64 = own[keys.which]
     return out
 
 
