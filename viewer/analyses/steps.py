@@ -13,6 +13,7 @@ from viewer.analyses.attribution import DeviceFigures, figures_of
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import lanes_of_rows, links, process_numbers
 from viewer.analyses.names import distinct, flags
+from viewer.analyses.periodic import periods
 from viewer.base.ids import LaneKind, Paint
 from viewer.store.trace import Trace
 
@@ -21,17 +22,19 @@ I64 = NDArray[np.int64]
 _PROFILER = re.compile(r"^ProfilerStep\s*#\s*(\d+)$", re.IGNORECASE)
 _ITERATION = re.compile(
     r"^\W*(?:(?:train(?:ing)?|global|eval(?:uation)?|mini|inference)[ _\-.]*)?"
-    r"(?:iter(?:ation)?|step|batch)s?[ _\-.]*[#:=\[(]*\s*(\d+)\W*$",
+    r"(?:iter(?:ation)?|step|batch)s?[ _\-.]*[#:=\[(]*\s*(\d+)(?:\s*(?:/|of)\s*\d+)?\W*$"
+    r"|^(?:train|predict|inference)[ _#]+(\d+)$",
     re.IGNORECASE,
 )
-_UNNUMBERED = re.compile(r"^(?:train(?:ing)?[ _\-.]*)(?:step|iter(?:ation)?)$", re.IGNORECASE)
-_SERVING = re.compile(r"^(?:execute_\w|step\[)")
+_UNNUMBERED = re.compile(r"^(?:train(?:ing)?[ _\-.]*)(?:step|iter(?:ation)?)$|run_training_batch$", re.IGNORECASE)
+_SERVING = re.compile(r"^(?:execute_\w|step\[|\[Executor\] _forward_step \d)")
 _OPTIMIZER = re.compile(r"^Optimizer\.step#")
 
 SOURCE_TEXT = {
     "ProfilerStep": "marks of the PyTorch profiler's schedule (ProfilerStep#N)",
     "iteration annotation": "ranges that the program named as iterations",
     "serving mark": "the serving engine's marks of its iterations (execute_*, step[...])",
+    "periodic launches": "a sequence of launches that repeats; nothing marks it, so where it begins is a guess",
     "optimizer mark": "from the end of one optimizer step to that of the next (the first from the first event)",
 }
 
@@ -40,8 +43,9 @@ SOURCE_TEXT = {
 class Step:
     """One iteration. Raw ns of the file.
 
-    ``index`` is the number in the mark's name, else the place in time order from 0. ``kernels`` counts kernels (no
-    copies, no fills) whose launch began inside the CPU mark [start_ns, end_ns) on any thread of its process, wherever
+    ``index`` is the number in the mark's name, else the place in time order from 0. ``mark_row`` is the slice of
+    its mark, -1 for none. ``kernels`` counts kernels (no copies, no fills) whose launch began inside the CPU mark
+    [start_ns, end_ns) on any thread of its process, wherever
     they ran; ``rows`` are all the GPU work so launched, by (device, start). ``devices`` has figures per device over
     first start to last end of that work. ``gap_before_ns`` = first start of compute of this step - last end of compute
     of the step before, 0 if they overlap, None for the first step or without compute.
@@ -159,7 +163,8 @@ def _marks(trace: Trace) -> tuple[str, list[_Mark]]:
         marks = []
         for row, owner in zip(here, owners, strict=True):
             match = found[int(s.name[row])]
-            number = int(match[1]) if match.re.groups else None
+            numbers = [g for g in match.groups() if g]
+            number = int(numbers[0]) if numbers else None
             start = int(s.start_ns[row])
             marks.append(_Mark(start, start + int(s.dur_ns[row]), int(owner), number, trace.name(row), int(row)))
         return _outermost(marks)
@@ -177,7 +182,16 @@ def _marks(trace: Trace) -> tuple[str, list[_Mark]]:
         marks = find()
         if marks:
             return source, marks
-    return "", []
+    marks = _periodic(trace)
+    return ("periodic launches", marks) if marks else ("", [])
+
+
+def _periodic(trace: Trace) -> list[_Mark]:
+    found = periods(trace)
+    if found is None:
+        return []
+    pairs = zip(found.start.tolist(), found.end.tolist(), strict=True)
+    return [_Mark(start, end, found.process, None, f"period {i}", -1) for i, (start, end) in enumerate(pairs)]
 
 
 def _outermost(marks: list[_Mark]) -> list[_Mark]:

@@ -110,7 +110,7 @@ def _frames(trace: Trace, frames: str, calls: bool) -> Bools:
         out = out | (python & named[s.name])
     elif frames == EVERYTHING:
         out = out | python | (s.paint == Paint.ANNOTATION)
-        marks = [step.mark_row for step in step_table(trace).steps]
+        marks = [step.mark_row for step in step_table(trace).steps if step.mark_row >= 0]
         out[marks] = False  # numbered: each step would be a tree of its own
     return out | (s.paint == Paint.RUNTIME) if calls else out
 
