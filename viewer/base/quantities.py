@@ -60,10 +60,7 @@ def _scale(suffix: str, unit: Unit) -> tuple[int, int]:
         return _BITS[suffix], 8
     if not suffix:
         return 1, 1
-    raise ValueError(f'has the unit "{suffix}", which is none of {_NAMES[unit]}; write {EXAMPLES[unit]}')
-
-
-_NAMES: Final[dict[Unit, str]] = {"count": "a count", "bytes": "bytes", "rate": "bytes per second", "flops": "FLOP/s"}
+    raise ValueError(f'has the unit "{suffix}"; write it as in {EXAMPLES[unit]}')
 
 
 def quantity_text(value: int, unit: Unit) -> str:

@@ -6,8 +6,10 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
+    QCompleter,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -26,13 +28,21 @@ from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.store.card_templates import templates, with_model
-from viewer.views.job_card import CardRow, card_parts, card_sentence, value_of
+from viewer.views.job_card import CardRow, card_parts, card_sentence, suggestions, value_of
 from widgets.theming import color, palette_of, set_tip
 from widgets.wrap_label import WrapLabel
 
 NOTHING: Final = "–"
 LABELS: Final = 116
 """Width of the column of labels, px."""
+
+
+class _Choices(QComboBox):
+    """A list that the wheel does not change: the form scrolls below the pointer."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Leave it to the form."""
+        event.ignore()
 
 
 class CardEdit(QWidget):
@@ -53,7 +63,7 @@ class CardEdit(QWidget):
         self.problem = WrapLabel()
         self.problem.hide()
         choices = ("yes", "no") if row.field.kind == "bool" else row.field.choices
-        self.list = QComboBox() if choices else None
+        self.list = _Choices() if choices else None
         self.line = None if choices else QLineEdit()
         editor: QWidget
         if self.list is not None:
@@ -68,6 +78,12 @@ class CardEdit(QWidget):
             assert self.line is not None
             self.line.editingFinished.connect(self._done)
             self.line.setMaxLength(100_000)
+            known = suggestions(row.field)
+            if known:
+                completer = QCompleter(known, self.line)
+                completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+                completer.setFilterMode(Qt.MatchFlag.MatchContains)
+                self.line.setCompleter(completer)
             editor = self.line
         editor.setAccessibleName(row.field.label)
         self.editor = editor

@@ -49,12 +49,15 @@ def find_device(name: str, sms: int | None = None, memory: int | None = None) ->
     """The device that a trace speaks of; None where the table does not hold it for certain.
 
     Args:
-        name: as the driver says it, "NVIDIA H100 80GB HBM3"; "" where it says none.
+        name: as the driver says it, "NVIDIA H100 80GB HBM3", or as the table does; "" where the driver says none.
         sms: streaming multiprocessors or compute units, None where the trace does not tell.
         memory: bytes, as above.
     """
     if _PART_OF_ONE.search(name):
         return None
+    exact = next((d for d in devices() if d.name.casefold() == name.strip().casefold()), None)
+    if exact is not None and exact.fits(sms, memory):
+        return exact
     if _NAMELESS.match(name):
         if sms is None or memory is None:
             return None

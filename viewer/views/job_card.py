@@ -10,6 +10,7 @@ from viewer.analyses.fingerprint.mfu import missing_field
 from viewer.base.card_fields import BY_PATH, FIELDS, MOST_RANKS, PARTS, CardField, checked, unit_of
 from viewer.base.job_card import CardValue, JobCard
 from viewer.base.quantities import EXAMPLES, quantity_text, quantity_words
+from viewer.store.device_table import devices
 
 LARGEST_TEXT: Final = 100_000
 _SPAN: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?\Z")
@@ -77,6 +78,11 @@ def words_of(field: CardField, value: CardValue) -> str:
     if unit is not None and isinstance(value, int):
         return quantity_words(value, unit)
     return text_of(field, value)
+
+
+def suggestions(field: CardField) -> tuple[str, ...]:
+    """What can be typed into a field of text, where that is known."""
+    return tuple(d.name for d in devices()) if field.path == "hardware.gpu" else ()
 
 
 def text_of(field: CardField, value: CardValue) -> str:

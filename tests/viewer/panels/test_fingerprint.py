@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.support.themes import theme
@@ -114,6 +116,21 @@ def test_lists_templates_and_clear_wish_cards(form: JobCardPanel, context: JobCo
         (None, "Llama 3 8B", 2),
         (None, None, None),
     ]
+
+
+def test_the_wheel_scrolls_the_form_and_changes_no_list(qtbot: QtBot, form: JobCardPanel, context: JobContext) -> None:
+    context.set_session(job().with_card(EMPTY_CARD))
+    causal = form.edits["model.causal"]
+    turn = QWheelEvent(
+        QPointF(5, 5), QPointF(5, 5), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(causal.editor, turn)
+    assert causal.text() == ""
+    gpu = form.edits["hardware.gpu"]
+    assert gpu.line is not None
+    gpu.line.completer().setCompletionPrefix("h100")
+    assert gpu.line.completer().completionCount() >= 3
 
 
 def test_the_sentence_leads_to_the_missing_field(qtbot: QtBot, form: JobCardPanel, context: JobContext) -> None:

@@ -33,6 +33,7 @@ GIB = 2**30
         ("AMD Radeon Graphics", 104, 68_702_699_520, "AMD Instinct MI210 or MI250 (one GCD)"),
         ("", 304, 206_141_652_992, "AMD Instinct MI300X"),
         ("", 304, 256 * GIB, "AMD Instinct MI325X"),
+        ("nvidia a100 sxm 80gb", None, None, "NVIDIA A100 SXM 80GB"),  # as a person may take it from the table
     ],
 )
 def test_devices_are_found(name: str, sms: int | None, memory: int | None, found: str) -> None:
