@@ -27,6 +27,7 @@ _PAINTS: Final = {
     "wait": Paint.RUNTIME,
     "exposed_communication": Paint.COMM,
     "exposed_memory": Paint.MEMORY,
+    "recompute": Paint.PYTHON,
     "other_kernels": Paint.ANNOTATION,
     "kernel_efficiency": Paint.OPERATOR,
     "compute": Paint.COMPUTE,

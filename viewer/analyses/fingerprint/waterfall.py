@@ -111,11 +111,19 @@ def _below_the_peak(
 ) -> list[tuple[str, str, int, str]]:
     """Compute that is not what the model needs at the peak: rows of the waterfall."""
     parts = compute_parts(session, every)
-    assert parts.other_ns + parts.products_ns == compute
-    if parts.products_ns < needed:  # fused kernels whose names do not tell that they multiply
+    assert parts.recomputed_ns + parts.other_ns + parts.products_ns == compute
+    rows = []
+    if parts.recomputed_ns:
+        how = "forward kernels run again inside a checkpointed backward pass, and nothing else computes"
+        rows.append(("recompute", "Recomputation", parts.recomputed_ns, how))
+    if parts.products_ns < needed:  # fused kernels whose names do not tell that they multiply, or a wrong card
         how = "compute runs below the peak, or does what the model does not need"
-        return [("kernel_efficiency", "Kernels below the peak", compute - needed, how)]
+        left = compute - parts.recomputed_ns - needed
+        if left < 0:
+            return [("kernel_efficiency", "Kernels below the peak", compute - needed, how)]
+        return [*rows, ("kernel_efficiency", "Kernels below the peak", left, how)]
     return [
+        *rows,
         (
             "other_kernels",
             "Other kernels",
@@ -126,8 +134,7 @@ def _below_the_peak(
             "kernel_efficiency",
             "Products below the peak",
             parts.products_ns - needed,
-            "matrix products, convolutions and attention run below the peak, or do what the model does not need "
-            "(recomputation)",
+            "matrix products, convolutions and attention run below the peak, or do what the model does not need",
         ),
     ]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.build import Event, annotation, call, kernel, make_session, make_trace
+from tests.support.build import Event, annotation, call, kernel, make_session, make_trace, op
 from tests.support.pipeline_job import PipelineJob, one_f_one_b
 from tests.support.ranks import RankJob
 from viewer.analyses.fingerprint.exposed_comm import exposed_communication, split_of
@@ -211,6 +211,23 @@ def test_the_waterfall_sums_to_the_peak() -> None:
     assert without is not None
     assert without.useful is None
     assert without.losses[-1].ns == 2_400
+
+
+def test_recomputation_has_a_row_of_its_own() -> None:
+    events: list[Event] = []
+    for k in range(3):
+        at = 1_000 * k
+        events.append(annotation(f"ProfilerStep#{k}", at, 1_000))
+        events.append(op("CheckpointFunctionBackward", at + 20, 40, tid=9))
+        events.append(op("aten::mm", at + 22, 5, tid=9))
+        for i, (begin, thread, start, length) in enumerate(((1, 1, 100, 400), (23, 9, 500, 100))):
+            events.append(call("cudaLaunchKernel", at + begin, 1, corr=10 * k + i + 1, tid=thread))
+            events.append(kernel("gemm", at + start, length, corr=10 * k + i + 1))
+    found = waterfall(make_session(make_trace(*events, rank=0)).with_card(card()))
+    assert found is not None
+    by_key = {x.key: x.ns for x in found.losses}
+    assert by_key["recompute"] == 300
+    assert by_key["kernel_efficiency"] == 3 * (400 - AT_PEAK)
 
 
 def test_hfu_is_not_claimed_without_shapes() -> None:
