@@ -12,6 +12,7 @@ from viewer.base.units import format_bytes, format_count, format_share
 from viewer.exporters.report_communication import communication_lines
 from viewer.exporters.report_fingerprint import fingerprint_lines
 from viewer.exporters.summary_findings import advice_lines, input_lines
+from viewer.exporters.summary_memory import memory_lines
 
 Json = dict[str, Any]
 
@@ -38,6 +39,7 @@ def summary(report: Json) -> str:
         [*_idle(report), *communication_lines(report)],
         [*_steps(report), *_late(report)],
         fingerprint_lines(report),
+        memory_lines(report),
         _kernels(report),
         input_lines(report, printable),
         advice_lines(report, printable),

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.memory import MIB, FakeAllocator
+from tests.support.memory_job import Planted, fragmented, training
 from tests.viewer.importers.test_profiler_memory import memory
 from tests.viewer.importers.texts import open_job, write_json
 from viewer.exporters.report import report
+from viewer.exporters.summary import summary
 
 
 def told(tmp_path: Path, *paths: Path, **options: Any) -> dict[str, Any]:
@@ -93,6 +95,35 @@ def test_a_snapshot_joins_the_trace_of_its_rank_on_one_clock(tmp_path: Path) -> 
     rows = report(session)["ranks"]
     assert sorted(r["memory"]["source"] for r in rows) == ["profiler", "snapshot"]
     assert report(session)["memory"]["peaks"][0]["peak_allocated"] == 5 * MIB
+
+
+def test_growth_churn_holes_and_theory_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "rank_0.pickle"
+    path.write_bytes(training(Planted(leak=MIB, steps=12)).pickled())
+    found = told(tmp_path, path)
+    (device,) = found["ranks"][0]["memory"]["devices"]
+    assert device["growth"]["bytes_per_step"] == MIB
+    assert device["growth"]["makers"][0]["maker"].startswith("log_metrics")
+    assert device["churn"]["segments_given_back_per_step"] == 0
+    holes = device["fragmentation"]
+    assert holes["free"] == holes["split"] + holes["whole"] == device["inactive"]
+    assert 0 < holes["largest_free_block"] <= holes["free"]
+    assert device["failed_requests"] == []
+    assert {t["category"]: t["needs"] for t in device["theory"]}["weights"] == "model.parameters"
+    assert sum(found["memory"]["peaks"][0]["categories_at_peak"].values()) == device["peak_allocated"]
+    text = summary(report(open_job(tmp_path, path).session))
+    assert "memory at its peak\n  rank 0 cuda:0: " in text
+    assert "optimizer 48 MiB" in text
+
+
+def test_a_failed_request_is_told(tmp_path: Path) -> None:
+    a, wanted, holes = fragmented()
+    path = tmp_path / "rank_0.pickle"
+    path.write_bytes(a.pickled())
+    (device,) = told(tmp_path, path)["ranks"][0]["memory"]["devices"]
+    (failed,) = device["failed_requests"]
+    assert (device["ooms"], failed["requested"], failed["split"], failed["fragmented"]) == (1, wanted, holes, True)
+    assert failed["time_ns"] == a.events[-1]["time_us"] * 1000
 
 
 def test_a_trace_without_memory_has_none(tmp_path: Path) -> None:
