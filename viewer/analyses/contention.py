@@ -72,7 +72,7 @@ def _build(trace: Trace) -> Contention:
     length = (work.end_ns - work.start_ns).astype(np.int64)
     beside = beside_communication(trace)
     slowdown = np.zeros(len(work))
-    count = int(kind.max(initial=-1)) + 1
+    count = max(1, int(kind.max(initial=-1)) + 1)
     mine = kind >= 0
     median, spread, runs = _middles(kind[mine & ~beside], length[mine & ~beside], count)
     chosen = mine & beside

@@ -33,6 +33,7 @@ from viewer.exporters.report_findings import findings_part, saving_part
 from viewer.exporters.report_fingerprint import card_part, fingerprint_part
 from viewer.exporters.report_idle import idle_part
 from viewer.exporters.report_memory import memory_over_ranks, memory_part
+from viewer.exporters.report_operators import flops_part, operators_part
 from viewer.exporters.report_pipeline import pipeline_part, with_pipeline
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
@@ -89,6 +90,8 @@ def report(
         ),
         "pipeline": pipeline_part(session) if window is None else None,
         "kernels": [_kernel(row) for row in kernels],
+        **operators_part(session, raw),
+        "flops": flops_part(session) if window is None else None,
         "collectives": collectives_part(session) if window is None else None,
         "communication": communication_part(session, split),
         "memory": memory_over_ranks(session),

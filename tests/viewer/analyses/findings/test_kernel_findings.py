@@ -220,3 +220,10 @@ def test_even_runs_and_runs_of_other_shapes_are_no_finding() -> None:
             made.run(at + n * 400_000, "gemm_x", 300_000 if n == 7 else 100_000, "float" if n == 7 else BF)
 
     assert found(uneven_runs, a_job(fill)) == []
+
+
+@pytest.mark.parametrize("events", [(), (op("aten::mm", 0, 5),), (kernel("ncclDevKernel_AllReduce", 0, 9),)])
+def test_traces_with_nothing_to_say(events: tuple[Event, ...]) -> None:
+    session = make_session(make_trace(*events))
+    for module in (fp32_matmul, recompute, contention_found, uneven_runs):
+        assert found(module, session) == []
