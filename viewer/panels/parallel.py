@@ -180,6 +180,7 @@ class ParallelPanel(QWidget):
         self.sentence.set_text(view.sentence)
         self._color_sentence()
         self.note.set_text(view.note)
+        set_tip(self.note, view.note)
         self._show_parts(view.frame is not None)
         if view.frame is None:
             return

@@ -63,7 +63,9 @@ def sentence(found: Pipeline, step: StepFigures) -> str:
         if len(uneven) * 2 > len(step.lines) and len(slowest) == 1:
             text += f" Stage {slowest.pop()} computes longest."
     if found.unsure_ns is None and any(x.problem for x in step.lines):
-        text += " The clocks of its ranks are not aligned: rows may lie beside each other's time."
+        text += " The clocks of its ranks are not aligned: rows are shifted against each other by their offsets."
+    if found.layout.partial:
+        text += f" {found.layout.partial[:1].upper()}{found.layout.partial[1:]}."
     late = [r for r in worker_rows(found) if r.late]
     if late:
         first = found.layout.workers[late[0].worker]
@@ -74,14 +76,12 @@ def sentence(found: Pipeline, step: StepFigures) -> str:
 
 
 def note(found: Pipeline) -> str:
-    """Where stages and passes are known from, and what is missing."""
+    """Where stages and passes are known from, and how sure the borders are."""
     layout = found.layout
     parts = [f"Stages: {layout.stages_from}", f"passes: {layout.passes_from}"]
     source = {"order": "schedule: their order", "job card": "schedule: job card"}.get(found.schedule.source)
     if source:
         parts.append(source)
-    if layout.partial:
-        parts.append(layout.partial)
     if found.unsure_ns is None:
         parts.append("clocks are not aligned")
     elif found.unsure_ns:

@@ -64,7 +64,7 @@ def test_missing_ranks_are_rows_without_figures() -> None:
     row = view.frame.rows[1]
     assert (row.missing, row.bubble, row.target) == (True, "", None)
     assert "its trace is not open" in row.told
-    assert "1 of 4 ranks" in view.note
+    assert "1 of 4 ranks of its pipelines are not open." in view.sentence
 
 
 def test_the_sentence_says_what_lies_beyond_theory() -> None:
