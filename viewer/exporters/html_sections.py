@@ -17,6 +17,7 @@ SECTIONS: Final[tuple[str, ...]] = (
     "communication",
     "kernels",
     "stragglers",
+    "pipeline",
     "fingerprint",
     "memory",
     "clocks",

@@ -25,6 +25,7 @@ from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.store.session import Session
 from viewer.views.parallel import ParallelView, parallel, step_of
+from viewer.views.parallel_words import SHARES
 from widgets.legend import Legend
 from widgets.pipeline_chart import PipelineChart
 from widgets.theming import color, palette_of, set_tip
@@ -178,6 +179,7 @@ class ParallelPanel(QWidget):
         kept = self.view is not None and self.view.step == view.step and self.view.folded == view.folded
         self.view = view
         self.sentence.set_text(view.sentence)
+        set_tip(self.sentence, SHARES if view.frame is not None else "")
         self._color_sentence()
         self.note.set_text(view.note)
         set_tip(self.note, view.note)

@@ -12,6 +12,9 @@ from viewer.views.figures import shown
 
 OVER: Final = 0.03
 """A bubble beyond theory by this share of the phase stands out: as for findings."""
+SHARES: Final = (
+    "Theory is a share of the phase that equal stages would have, the parts are shares of the measured phase."
+)
 PART_WORDS: Final = {
     "theory_ns": "theory",
     "order_ns": "order of passes",
