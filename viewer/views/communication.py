@@ -16,7 +16,7 @@ from viewer.analyses.collective.exposed_parts import Hiding, Part
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
-from viewer.analyses.collective.table import CommunicationRow, communication_table, kernel_keys, row_kernels
+from viewer.analyses.collective.table import CommunicationRow, communication_table, kernel_keys, row_kernels, undecided
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.column_frame import BYTES, COUNT, NS, NUMBER, SHARE, TEXT, Column, ColumnFrame, show
 from viewer.base.frames import BarFrame
@@ -149,6 +149,7 @@ def _frame(session: Session, rows: tuple[CommunicationRow, ...], rank: int | Non
     mine = None if rank is None else everything(session).node == rank
     sums = keys.sums(exposed_of(session).parts, mine)
     waited, hidden, against = [], [], []
+    doubtful = keys.sums(undecided(session).astype(np.int64), mine)
     for row in rows:
         parts = sums[:, keys.of_row(row)]
         known = row.wait_ns is not None
@@ -185,6 +186,8 @@ def _frame(session: Session, rows: tuple[CommunicationRow, ...], rank: int | Non
                    against),
             Column("algbw", "Bytes ÷ transfer, over all operations, decimal GB/s.", NUMBER,
                    [r.algbw_gbps for r in rows]),
+            Column("Undecided", "Kernels whose waiting by durations and by arrivals on the aligned clocks differs by "
+                   "more than the clocks may be wrong.", COUNT, [int(doubtful[keys.of_row(r)]) for r in rows]),
             Column("Bound", "exact: every member is opened. wait ≥, transfer ≤: members are missing. not matched: no "
                    "other member is opened, or nothing says which.", TEXT, [BOUNDS[r.bound] for r in rows]),
         )

@@ -164,7 +164,10 @@ def _hiders(view: CommunicationView, row: int) -> tuple[TableFrame | None, str]:
     exposed = int(transfers.sum())
     found = view.rows[row]
     hidden = found.sum_ns - found.exposed_ns
-    text = f"{format_share(hidden, found.sum_ns)} of the time compute ran beside, or another communication counts."
+    text = (
+        f"{format_share(hidden, found.sum_ns)} of its time is not exposed: compute ran beside it, or the instant "
+        "counts for a communication that began before it."
+    )
     if exposed:
         text += (
             f" Exposed transfer {format_duration(exposed, 1)}: "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.build import kernel
 from tests.support.gradients import GradientJob
 from tests.viewer.analyses.collective.test_communication import LINK, pair, reduce_
 from viewer.analyses.attribution import attribute
+from viewer.analyses.collective.table import undecided
 from viewer.base.errors import Cancelled
 from viewer.base.selection import SliceRef
 from viewer.base.work import CancelToken
@@ -105,3 +108,15 @@ def test_a_request_that_is_no_longer_wanted_stops() -> None:
     token.cancel()
     with pytest.raises(Cancelled):
         communication_view(job(), None, token)
+
+
+def test_waits_whose_two_estimates_differ_are_counted() -> None:
+    session = GradientJob().session()
+    view = communication_view(session, None)
+    assert column(view, "Undecided") == [0, 0, 0]
+    assert not undecided(session).any()
+    # Ends of one operation that lie far apart: nobody can say which of the two estimates is right.
+    moved = session.with_clocks(
+        [replace(i.clock, offset_ns=i.clock.offset_ns + 90_000 * (i.index % 2)) for i in session.inputs], "collectives"
+    )
+    assert undecided(moved).any()

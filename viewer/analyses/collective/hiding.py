@@ -1,10 +1,10 @@
 """Why nothing hid a communication kernel: the next compute needed it, or independent work stood behind it.
 
-*Structural*: the next compute was queued, began right after the kernel, and was held by it: on the same stream, behind
-a wait for an event, or because a receive or a gather of parameters or activations is what it works on. Also where the
-host blocked until the kernel ended. *Serialised*: as before, but the kernel only reduces gradients of a data-parallel
-group and what it held belongs to the backward pass, which never reads them: stream order or an event made it wait
-without need. Everything else is *unknown*.
+*Structural*: the next compute was queued, began right after the kernel, and was held by it: on the same stream,
+behind a wait for an event, or because a receive or a gather of parameters or activations is what it works on. Also
+where the host blocked until the kernel ended, and gradients that the optimizer reads next. *Serialised*: as before,
+but the kernel only reduces gradients of a data-parallel group and what it held belongs to the backward pass, which
+never reads them: stream order or an event made it wait without need. Everything else is *unknown*.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _build(session: Session, item: Input) -> Held:
     backward = np.zeros(count, np.bool_)
     backward[queued] = _launched_under(trace, call[queued])
     free = (same | event) & gradient & backward
-    structural = ((same | event) & ~gradient) | ((same | event) & gradient & ~backward & _optimises(trace, call))
+    structural = ((same | event) & ~gradient) | (gradient & ~backward & _optimises(trace, call))
     structural |= (queued & needed) | blocked | (inferred & ~gradient)
     hiding[structural] = Hiding.STRUCTURAL
     hiding[free] = Hiding.SERIALISED

@@ -177,6 +177,18 @@ def kernel_waits(session: Session) -> tuple[I64, I64, I64, NDArray[np.bool_]]:
     return op, wait, transfer, complete
 
 
+def undecided(session: Session) -> NDArray[np.bool_]:
+    """Per kernel of ``everything``: whether its waits by durations and by arrivals differ beyond the clocks' doubt."""
+    every, found = everything(session), matches(session)
+    out = np.zeros(len(every.kind), np.bool_)
+    begins = np.zeros(len(session.inputs) + 1, np.int64)
+    inputs, firsts = np.unique(every.input, return_index=True)
+    begins[inputs] = firsts
+    told, of = waits(session), members(session)
+    out[begins[found.input] + found.at] = told.undecided(of) & told.waits[of]
+    return out
+
+
 def _exposed(session: Session, every: Everything) -> I64:
     out = np.zeros(len(every.kind), np.int64)
     for item in session.inputs:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.build import annotation, call, kernel, python
+from tests.support.gradients import GradientJob
 from tests.support.ranks import RankJob
 from viewer.analyses.collective import causes
 from viewer.analyses.collective.causes import cause_of
@@ -127,3 +128,14 @@ def test_without_a_cause_in_kernels_or_host_it_is_unknown() -> None:
     found = cause_of(session, LATE)
     assert found is not None
     assert found.code in (causes.UNKNOWN, causes.HOST)
+
+
+def test_a_slow_link_is_named_with_what_it_costs_its_ranks_and_no_others() -> None:
+    session = GradientJob(ranks=8, groups=4, slow={2: 3.0}).session()
+    told = causes._slow_link(session, 4)
+    assert told is not None
+    # Four layers of 2,430 us where the others take 830.
+    assert told[0] == pytest.approx(4 * 1_600_000, rel=0.01)
+    assert told[1].startswith("its link in dp [4, 5] is slow: ")
+    assert causes._slow_link(session, 0) is None
+    assert cause_of(session, 4) is None  # its own time is as its peers': the link holds up whoever needs it

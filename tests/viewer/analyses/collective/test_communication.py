@@ -210,3 +210,9 @@ def test_every_sample_sums(shared: Path) -> None:
             exposed = sum(t.comm_exposed_ns for t in told if t is not None)
             assert (found.figures is None) == (not told)
             assert found.figures is None or found.figures.exposed_ns == exposed
+
+
+def test_gradients_that_the_optimizer_reads_next_had_to_come_however_late_it_begins() -> None:
+    ends = [reduce_(1_000, 5_000, 1), annotation("Optimizer.step#Adam.step", 7_000, 300),
+            call("cudaLaunchKernel", 7_100, 5, corr=9), kernel("adam", 90_000, 1_000, corr=9)]  # fmt: skip
+    assert why(pair(ends, [reduce_(1_000, 5_000, 1)])) == [Hiding.STRUCTURAL]
