@@ -73,11 +73,17 @@ def with_session(paths: list[Path], options: JobOptions) -> tuple[list[Path], Jo
 
 
 def open_job(paths: list[Path], options: JobOptions) -> OpenResult:
-    """Open a job for a command without a window: progress on a terminal, one line per failure on stderr."""
+    """Open a job for a command without a window: progress on a terminal, one line per failure on stderr.
+
+    Its clocks are settled and its card is filled in.
+    """
+    from viewer.analyses.card_fill import with_filled_card
+
     start_logging()  # what fails in a thread is logged with its stack, which must not reach the terminal
     with TerminalProgress() as progress:
         result = opener_for(paths, options).open(progress.sink)
         result.session = settle_clocks(result.session, options.align, options.given_clocks)
+        result.session = with_filled_card(result.session, options.card)
     for failure in result.failures:
         complain(failure.sentence())
     if not result.session.inputs and not result.failures:
@@ -111,10 +117,8 @@ def analyze(
     result = open_job(paths, options)
     if not result.session.inputs:
         return 2
-    from viewer.analyses.card_fill import with_filled_card
     from viewer.exporters.report import encode_report, report
 
-    result.session = with_filled_card(result.session, options.card)
     told = report(result.session, result.failures, result.skipped, window)
     if html is not None:
         from viewer.app.html_page import page_bytes

@@ -54,3 +54,14 @@ def test_the_option_is_in_every_command_that_opens_a_job() -> None:
     parser = argparse.ArgumentParser()
     _job_options(parser)
     assert job_options(parser.parse_args([])).card == EMPTY_CARD
+
+
+def test_a_report_holds_the_card_of_the_call_and_what_the_traces_tell(job_folder: Path, tmp_path: Path) -> None:
+    card, out = tmp_path / "card.toml", tmp_path / "report.json"
+    card.write_text('[model]\nparameters = "7B"\n')
+    assert main(["analyze", str(job_folder), "--job", str(card), "--json", str(out)]) == 0
+    report = json.loads(out.read_text())
+    told = report["job"]["card"]
+    assert told["model"]["parameters"] == 7_000_000_000
+    assert (told["plan"]["world_size"], told["sources"]["plan.world_size"]) == (2, "distributedInfo of the traces")
+    assert report["fingerprint"]["training"]["mfu"]["needs"] == "run.tokens_per_step"
