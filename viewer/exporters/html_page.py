@@ -23,7 +23,7 @@ from viewer.exporters.html_parts import Markup, joined, note, table, tag
 from viewer.exporters.html_sections import SECTIONS
 from viewer.store.session import Session
 from viewer.views.figures import plural
-from viewer.views.findings import FindingsFrame, findings_frame
+from viewer.views.findings import FindingsFrame, findings_frame, page_basis
 from viewer.views.three_moves import three_moves
 
 Json = dict[str, Any]
@@ -80,7 +80,7 @@ def html_report(
         picture: paints lanes; None leaves them out.
         dismissed: ids of findings that a person put aside.
     """
-    frame = findings_frame(session, job_findings(session), three_moves(session), dismissed)
+    frame = findings_frame(page_basis(session), job_findings(session), three_moves(session), dismissed)
     text = _document(Page(session, data, frame, title, picture))
     if len(text.encode()) > MOST_BYTES and picture is not None:
         why = f"left out: with the pictures the page would be larger than {format_bytes(MOST_BYTES)}"

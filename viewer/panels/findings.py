@@ -21,11 +21,13 @@ from viewer.panels.context import JobContext
 from viewer.store.session import Session
 from viewer.views.figures import shown
 from viewer.views.findings import (
+    Basis,
     CardFrame,
     FindingsFrame,
     card_markdown,
     card_text,
     findings_frame,
+    page_basis,
     page_markdown,
     page_text,
 )
@@ -68,6 +70,7 @@ class FindingsPanel(QWidget):
         self._asked: Session | None = None
         self._found: list[JobFinding] = []
         self._moves: tuple[Move, ...] = ()
+        self._basis: Basis | None = None
         self._busy = False
         self._dismissed: frozenset[str] = frozenset()
         self._open: set[str] = set()
@@ -207,6 +210,7 @@ class FindingsPanel(QWidget):
         if not session.inputs or session is self._asked or not self.isVisible():
             return
         self._asked, self._found, self._moves, self._busy = session, [], (), True
+        self._basis = None
         self._context.work.submit(KEY, lambda cancel: self._compute(session, cancel), self._done, self._failed)
 
     def _compute(self, session: Session, cancel: CancelToken) -> None:
@@ -214,6 +218,8 @@ class FindingsPanel(QWidget):
         cancel.check()
         from viewer.analyses.findings.registry import job_findings
 
+        self._came.emit(session, page_basis(session))  # showing asks nothing of a session that a worker builds upon
+        cancel.check()
         self._came.emit(session, three_moves(session, cancel))
         job_findings(session, cancel, lambda found: self._came.emit(session, found))
 
@@ -222,6 +228,8 @@ class FindingsPanel(QWidget):
             return
         if isinstance(came, JobFinding):
             self._found.append(came)
+        elif isinstance(came, Basis):
+            self._basis = came
         elif isinstance(came, tuple):
             self._moves = came
         if not self._show_soon.isActive():
@@ -247,9 +255,9 @@ class FindingsPanel(QWidget):
             self._show()
 
     def _show(self) -> None:
-        if self._asked is None:
+        if self._asked is None or self._basis is None:
             return
-        frame = findings_frame(self._asked, self._found, self._moves, self._dismissed, busy=self._busy)
+        frame = findings_frame(self._basis, self._found, self._moves, self._dismissed, busy=self._busy)
         bar = self.area.verticalScrollBar()
         at = bar.value()
         self.setUpdatesEnabled(False)

@@ -64,32 +64,45 @@ class FindingsFrame:
     busy: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the page needs of a job beside its findings: its steady steps and the parts of its time."""
+
+    steady: SteadySteps
+    totals: Totals | None
+
+
+def page_basis(session: Session) -> Basis:
+    """The basis of a job's page; may take long, so for a worker."""
+    return Basis(steady_steps(session), job_totals(session))
+
+
 def findings_frame(
-    session: Session,
+    basis: Basis,
     found: Sequence[JobFinding],
     moves: Sequence[Move] = (),
     dismissed: Collection[str] = (),
     *,
     busy: bool = False,
 ) -> FindingsFrame:
-    """The home page of what was found so far.
+    """The home page of what was found so far. Quick: for any thread.
 
     Args:
-        session: the job.
+        basis: of the job.
         found: findings, in any order.
         moves: the three moves, () when they are not there yet.
         dismissed: ids of findings that a person put aside; the total leaves them out.
         busy: more may be found.
     """
     aside = frozenset(dismissed)
-    steady = steady_steps(session)
+    steady = basis.steady
     kept = ranked(f for f in found if f.id not in aside)
     titles = {r.finding.id: shown(r.finding.title) for r in kept}
     cards = tuple(_card(r, titles, steady) for r in kept if r.finding.confident and r.finding.severity != "info")
     notes = tuple(_card(r, titles, steady) for r in kept if r.finding.confident and r.finding.severity == "info")
     unsure = tuple(_card(r, titles, steady) for r in kept if not r.finding.confident)
     put_aside = tuple(_card(r, {}, steady) for r in ranked(f for f in found if f.id in aside))
-    sentence, tone = _sentence(session, cards, busy=busy)
+    sentence, tone = _sentence(basis, cards, busy=busy)
     total = _together(kept, steady)
     return FindingsFrame(sentence, tone, tuple(moves), total, cards, notes, unsure, put_aside, busy)
 
@@ -107,7 +120,7 @@ def _card(at: Ranked, titles: dict[str, str], steady: SteadySteps) -> CardFrame:
     return CardFrame(found, saving, share, titles.get(at.root, ""))
 
 
-def _sentence(session: Session, cards: Sequence[CardFrame], *, busy: bool) -> tuple[str, str]:
+def _sentence(basis: Basis, cards: Sequence[CardFrame], *, busy: bool) -> tuple[str, str]:
     if cards:
         first = cards[0]
         title = shown(first.finding.title, 300).rstrip(".")
@@ -116,7 +129,7 @@ def _sentence(session: Session, cards: Sequence[CardFrame], *, busy: bool) -> tu
         return f"{word}: {title}{gain}.", "warning"
     if busy:
         return LOOKING, ""
-    totals = job_totals(session)
+    totals = basis.totals
     if totals is None:
         return NO_GPU, ""
     name, most = max(totals.parts[1:], key=lambda p: p[1])

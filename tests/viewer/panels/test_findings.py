@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -166,3 +167,47 @@ def test_an_error_is_one_sentence(qtbot, context, panel, monkeypatch):
     context.set_session(job())
     qtbot.waitUntil(lambda: "no room" in panel.sentence.text())
     assert panel.sentence.text() == "What to change cannot be shown: RuntimeError: no room."
+
+
+def test_what_is_found_shows_while_a_detector_builds(qtbot, context, panel, monkeypatch):
+    go_on = threading.Event()
+
+    def slow(session, _cancel):
+        session.clocked_memo("slow", lambda: go_on.wait(30))  # holds what others would wait for
+        return [finding("late", 99)]
+
+    quick = [finding("quick", 5)]
+    monkeypatch.setattr(registry, "DETECTORS", ("quick", "slow"))
+    monkeypatch.setattr(registry, "detector", lambda name: slow if name == "slow" else lambda *_: quick)
+    context.set_session(job())
+    try:
+        qtbot.waitUntil(lambda: titles(panel) == ["title of quick"])
+        assert panel.frame.busy
+        assert not panel.progress.isHidden()
+        panel.set_dismissed({"quick"})
+        assert titles(panel) == []
+        panel.set_dismissed(())
+    finally:
+        go_on.set()
+    qtbot.waitUntil(lambda: not panel.frame.busy)
+    assert titles(panel) == ["title of late", "title of quick"]
+    assert panel.progress.isHidden()
+
+
+def test_another_job_stops_the_search_in_the_old_one(qtbot, context, panel, monkeypatch):
+    tokens = []
+
+    def waits(_session, cancel):
+        tokens.append(cancel)
+        while len(tokens) == 1 and not cancel.cancelled:
+            threading.Event().wait(0.01)
+        cancel.check()
+        return [finding("new", 1)]
+
+    monkeypatch.setattr(registry, "detector", lambda _: waits)
+    context.set_session(job())
+    qtbot.waitUntil(lambda: len(tokens) == 1)
+    context.set_session(job())
+    qtbot.waitUntil(lambda: titles(panel) == ["title of new"])
+    assert tokens[0].cancelled
+    assert not tokens[1].cancelled

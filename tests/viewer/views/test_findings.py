@@ -11,7 +11,7 @@ from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.app.clocks import settle_clocks
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.store.session import Session
-from viewer.views.findings import LOOKING, NO_GPU, card_markdown, findings_frame, page_markdown, page_text
+from viewer.views.findings import LOOKING, NO_GPU, card_markdown, findings_frame, page_basis, page_markdown, page_text
 from viewer.views.three_moves import job_totals, three_moves
 
 
@@ -40,7 +40,7 @@ def stepped() -> Session:
 
 def test_the_first_card_is_the_sentence_and_shares_are_of_the_step():
     found = [finding("late/rank 1", 250, overlaps=("late",)), finding("drain", 100, overlaps=("idle",))]
-    frame = findings_frame(stepped(), found)
+    frame = findings_frame(page_basis(stepped()), found)
     assert frame.sentence == "Change first: title of late/rank 1 – up to 250 ns per step · 29.4 % to gain."
     assert frame.tone == "warning"
     assert [c.finding.id for c in frame.cards] == ["late/rank 1", "drain"]
@@ -56,7 +56,7 @@ def test_what_is_information_unsure_or_dismissed_stands_apart():
         finding("aside", 500),
         finding("wait", 99, caused_by=("root",)),
     ]
-    frame = findings_frame(stepped(), found, dismissed={"aside", "gone"})
+    frame = findings_frame(page_basis(stepped()), found, dismissed={"aside", "gone"})
     ids = [[c.finding.id for c in part] for part in (frame.cards, frame.notes, frame.unsure, frame.dismissed)]
     assert ids == [["root", "wait"], ["note"], ["doubt"], ["aside"]]
     assert frame.cards[1].follows == "title of root"
@@ -65,21 +65,21 @@ def test_what_is_information_unsure_or_dismissed_stands_apart():
 
 def test_a_root_that_is_dismissed_lets_its_consequence_stand_by_itself():
     found = [finding("root", 250), finding("wait", 99, caused_by=("root",))]
-    frame = findings_frame(stepped(), found, dismissed={"root"})
+    frame = findings_frame(page_basis(stepped()), found, dismissed={"root"})
     assert [(c.finding.id, c.follows) for c in frame.cards] == [("wait", "")]
 
 
 def test_without_findings_the_time_is_said():
-    assert findings_frame(stepped(), [], busy=True).sentence == LOOKING
-    steady = findings_frame(stepped(), [])
+    assert findings_frame(page_basis(stepped()), [], busy=True).sentence == LOOKING
+    steady = findings_frame(page_basis(stepped()), [])
     assert steady.tone == ""
     assert steady.sentence == ("No single cause stands out, but 30.0 % of the time is idle: look there first (move 2).")
     whole = make_session(make_trace(kernel("gemm", 0, 80), kernel("ncclDevKernel_AllReduce", 80, 20)))
-    assert findings_frame(whole, []).sentence == (
+    assert findings_frame(page_basis(whole), []).sentence == (
         "Nothing stands out from noise: the GPU computes 80.0 % of the time, 20.0 % is exposed communication."
     )
     cpu = make_session(make_trace(call("cudaLaunchKernel", 0, 5)))
-    assert findings_frame(cpu, []).sentence == NO_GPU
+    assert findings_frame(page_basis(cpu), []).sentence == NO_GPU
     assert three_moves(cpu) == ()
 
 
@@ -115,7 +115,7 @@ def test_the_tail_leads_to_the_late_rank():
 
 def test_copies_hold_everything_and_escape_names():
     found = [finding("x", 250, title="kernel void f<T>(a*b) [x](y) | `z` & more_or\nless", caused_by=())]
-    frame = findings_frame(stepped(), found, three_moves(stepped()))
+    frame = findings_frame(page_basis(stepped()), found, three_moves(stepped()))
     text = page_text(frame)
     for part in ("Change first", "1. Largest block", "try: try it", "- seen", "how: looked", "up to 250 ns per step"):
         assert part in text

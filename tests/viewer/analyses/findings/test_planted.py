@@ -19,7 +19,7 @@ from viewer.analyses.findings.registry import job_findings
 from viewer.app.analyze import open_job
 from viewer.app.options import JobOptions
 from viewer.store.session import Session
-from viewer.views.findings import findings_frame
+from viewer.views.findings import findings_frame, page_basis
 
 FIRST = {
     "straggler": "late-rank",
@@ -61,7 +61,7 @@ def worth_a_change(session: Session) -> list[JobFinding]:
 def test_a_clean_job_has_nothing_to_change(job: Any) -> None:
     session, _ = job("")
     assert [f.id for f in worth_a_change(session)] == []
-    assert findings_frame(session, job_findings(session)).tone == ""
+    assert findings_frame(page_basis(session), job_findings(session)).tone == ""
 
 
 @pytest.mark.parametrize("fault", FIRST)
