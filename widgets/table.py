@@ -104,6 +104,7 @@ class DataTable(QTableView):
     def __init__(self, parent: QWidget | None = None, *, max_rows: int = 10, min_rows: int | None = None) -> None:
         super().__init__(parent)
         self._max_rows, self._min_rows = max_rows, min_rows
+        self._fitting = False
         self._model = TableModel(self)
         self.setModel(self._model)
         self.setItemDelegate(NameDelegate(self))
@@ -224,9 +225,13 @@ class DataTable(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fit the columns to the new width."""
         super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self._fit_columns()
-            self._fit_rows()
+        if event.size().width() != event.oldSize().width() and not self._fitting:
+            self._fitting = True  # a scroll bar that comes or goes changes the width once more
+            try:
+                self._fit_columns()
+                self._fit_rows()
+            finally:
+                self._fitting = False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy, and choose by keyboard."""

@@ -176,6 +176,19 @@ ACTIONS: Final = (
     ),
     ActionSpec("stragglers", "&Analyze", "S&tragglers", (), "", "Who is late, by how much, why, and who waits", "job"),
     ActionSpec("run_history", "&Analyze", "&History…", (), "", "Figures over the runs of a baseline", separated=True),
+    ActionSpec(
+        "compare_files",
+        "&Analyze/Compare &with",
+        "&Files…",
+        (),
+        "",
+        "Open a second run of the job beside it: what changed, and the lanes of both on linked axes",
+        "job",
+    ),
+    ActionSpec(
+        "compare_folder", "&Analyze/Compare &with", "F&older…", (), "", "The same with the traces of a folder", "job"
+    ),
+    ActionSpec("end_compare", "&Analyze/Compare &with", "&Nothing", (), "", "Show the job alone again", "job"),
     ActionSpec("reset_layout", "&View", "&Reset Panels", (), "", "Put all panels where they were at first"),
     ActionSpec("back", "&Go", "&Back", ("Alt+Left",), "back", "The view before this one", "job", also="Backspace"),
     ActionSpec("forward", "&Go", "&Forward", ("Alt+Right",), "forward", "The view that Back left", "job"),

@@ -204,11 +204,16 @@ def _compare(words: list[str]) -> int:
     parser.add_argument("test", metavar="TEST", help="the other run")
     parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for stdout")
     parser.add_argument("--picture", metavar="FILE", help="paint the causes as a waterfall: out.svg, .png or .pdf")
+    parser.add_argument("--window", action="store_true", help="open both in a window, lanes on linked axes")
     _job_options(parser)
     options = parser.parse_intermixed_args(words)
+    base, test = _paths([options.base, options.test])
+    if options.window:
+        from viewer.app.launch import open_window
+
+        return open_window([base], job_options(options), beside=[test])
     from viewer.app.compare_command import compare_command
 
-    base, test = _paths([options.base, options.test])
     picture = Path(options.picture) if options.picture else None
     return compare_command(base, test, job_options(options), options.json, picture)
 

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -69,8 +69,13 @@ class Desktop(QObject):
         window.deleteLater()
 
 
-def run_gui(paths: list[Path], options: JobOptions, prepare: Callable[[], None] | None = None) -> int:
-    """Show the window and run until the last one is closed.
+def run_gui(
+    paths: list[Path],
+    options: JobOptions,
+    prepare: Callable[[], None] | None = None,
+    beside: Sequence[Path] = (),
+) -> int:
+    """Show the window and run until the last one is closed; ``beside`` is a second run to compare with.
 
     Returns:
         0, or 130 after Ctrl+C in the terminal.
@@ -81,7 +86,9 @@ def run_gui(paths: list[Path], options: JobOptions, prepare: Callable[[], None] 
     desktop = Desktop(options)
     install_excepthook(desktop)
     interrupts = Interrupts(desktop)
-    desktop.new_window(paths, prepare)
+    window = desktop.new_window(paths, prepare)
+    if beside:
+        window.compare_with(beside)
     log.info("rankscope %s opens %d paths", __version__, len(paths))
     status = app.exec()
     sys.excepthook = sys.__excepthook__

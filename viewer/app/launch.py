@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from viewer.app.console import complain
@@ -12,13 +12,19 @@ from viewer.app.options import JobOptions
 NEXT_STEP = "Without one, use 'rankscope analyze PATH' for figures or 'rankscope render PATH -o out.png' for a picture"
 
 
-def open_window(paths: list[Path], options: JobOptions, prepare: Callable[[], None] | None = None) -> int:
+def open_window(
+    paths: list[Path],
+    options: JobOptions,
+    prepare: Callable[[], None] | None = None,
+    beside: Sequence[Path] = (),
+) -> int:
     """Run the window until it is closed; 2 when there can be none.
 
     Args:
         paths: what to open first; [] for the start page.
         options: how the files make a job.
         prepare: runs in the background before ``paths`` are opened (making the demo job).
+        beside: a second run that they are compared with.
     """
     why = no_display()
     if why:
@@ -33,4 +39,4 @@ def open_window(paths: list[Path], options: JobOptions, prepare: Callable[[], No
     if problem:
         complain(f"no window can be opened: {problem}.")
         return 2
-    return run_gui(paths, options, prepare)
+    return run_gui(paths, options, prepare, beside)

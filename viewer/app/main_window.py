@@ -20,6 +20,7 @@ from viewer.app import dialogs
 from viewer.app.actions import Actions
 from viewer.app.docks import Docks
 from viewer.app.dropping import DropTarget
+from viewer.app.features.comparing import Comparing
 from viewer.app.features.registry import FEATURES
 from viewer.app.icons import application_icon
 from viewer.app.keys_dialog import KeysDialog
@@ -188,7 +189,7 @@ class MainWindow(QMainWindow):
         from viewer.app.workspace import Workspace
 
         workspace = self.workspace = Workspace(self._appearance.theme, self)
-        self.stack.addWidget(workspace.timeline)
+        self.stack.addWidget(workspace.centre)
         workspace.hovered.connect(self.status.show_hovered)
         workspace.visible_changed.connect(self.status.show_window)
         workspace.selection_changed.connect(self._selected)
@@ -240,6 +241,12 @@ class MainWindow(QMainWindow):
             self.open_paths(paths)
         elif paths and not any(feature.opens(list(paths)) for feature in self.features):
             self.load(base.with_more(paths))
+
+    def compare_with(self, paths: Sequence[Path]) -> None:
+        """Open a second run beside the job, once that is open."""
+        for feature in self.features:
+            if isinstance(feature, Comparing):
+                feature.begin(paths)
 
     def open_demo(self) -> None:
         """Make the demo job (once) and open it."""
@@ -293,7 +300,7 @@ class MainWindow(QMainWindow):
             self.job = self._next_job
         self.workspace.show_session(session, same_job=not first)
         if first:
-            self.stack.setCurrentWidget(self.workspace.timeline)
+            self.stack.setCurrentWidget(self.workspace.centre)
             self.docks.enter_job()
             self.progress.set_expanded(False)
             self.workspace.timeline.setFocus()

@@ -131,6 +131,14 @@ PANELS: Final = (
         height=300,
         needs_job=False,
     ),
+    PanelSpec(
+        "compare",
+        "Compare",
+        "below",
+        text="Co&mpare",
+        tip="What changed from this run to a second one of the same load",
+        height=300,
+    ),
 )
 """In the order of their tabs. Named in the table alone, a panel follows the JobContext it is given."""
 

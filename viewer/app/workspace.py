@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 
 from viewer.app.remap import remap_selection
 from viewer.base.selection import EMPTY, SliceRef
@@ -50,6 +50,20 @@ class Workspace(QObject):
         self._theme, self._safe_paints = theme, False
         self.context = JobContext(theme, self.work, self)
         self.timeline = TimelinePanel(self.context, parent)
+        self.centre = QSplitter(Qt.Orientation.Vertical, parent)
+        """The lanes, and below them those of a second run while there is one."""
+        self.centre.setChildrenCollapsible(False)
+        self._run_name = QLabel()
+        self._run_name.setContentsMargins(10, 3, 10, 3)
+        self._run_name.hide()
+        self._dress(theme)
+        top = QWidget()
+        column = QVBoxLayout(top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._run_name)
+        column.addWidget(self.timeline, 1)
+        self.centre.addWidget(top)
         self.timeline.hovered.connect(self.hovered)
         self.work.busy_changed.connect(self.busy_changed)
         self.context.window_changed.connect(self._tell_visible)
@@ -68,6 +82,11 @@ class Workspace(QObject):
             self.context.set_session(session, selection=kept)
         else:
             self.context.set_session(session)
+
+    def name_run(self, name: str) -> None:
+        """Name the run above its lanes, "" for no name: there is no second one."""
+        self._run_name.setText(name)
+        self._run_name.setVisible(bool(name))
 
     def clear_selection(self) -> None:
         """Select and emphasise nothing."""
@@ -103,9 +122,17 @@ class Workspace(QObject):
         log.error("finding another run failed", exc_info=error)
         self.failed.emit(f"The other runs cannot be found: {error}.")
 
+    def _dress(self, theme: Theme) -> None:
+        palette = self._run_name.palette()
+        palette.setColor(palette.ColorRole.Window, theme["group"])
+        palette.setColor(palette.ColorRole.WindowText, theme["text"])
+        self._run_name.setPalette(palette)
+        self._run_name.setAutoFillBackground(True)
+
     def set_theme(self, theme: Theme) -> None:
         """Use another theme."""
         self._theme = theme
+        self._dress(theme)
         self.context.set_theme(theme.with_safe_paints() if self._safe_paints else theme)
 
     def set_safe_paints(self, safe: bool) -> None:

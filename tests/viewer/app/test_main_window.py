@@ -140,7 +140,7 @@ def test_a_dropped_folder_opens_as_one_job(qtbot: QtBot, windows: Windows, job_f
     assert drop(window, mime_of(job_folder))
     opened(qtbot, window, 2)
     assert window.workspace is not None
-    assert window.stack.currentWidget() is window.workspace.timeline
+    assert window.stack.currentWidget() is window.workspace.centre
     assert [g.rank for g in window.workspace.session.groups] == [0, 1]
     assert window.windowTitle() == "a job é[*] · 2 ranks – Rankscope"
     assert window.actions_["export"].isEnabled()

@@ -60,7 +60,7 @@ def compare_collectives(base: Side, test: Side, *, whole: bool, cancel: CancelTo
     runs = [_sum(side, keys, cancel) for side in (base, test)]
     count = len(keys)
     measures = [
-        Measure.of(getattr(runs[0], what), getattr(runs[1], what), count, base.spans, whole=whole)
+        Measure.of(getattr(runs[0], what), getattr(runs[1], what), count, base.spans, whole=whole, by_unit=True)
         for what in ("time", "count", "wait", "exposed", "transfer")
     ]
     pairs = _matched(keys.known, measures[1].total_base, measures[1].total_test)
@@ -173,8 +173,8 @@ def _rows(
                 rank_significant=ranked[1],
                 detail=detail
                 | ({"exposed_step_ns": (exposed_base, exposed_test)} if exposed_base != exposed_test else {}),
-                place_base=runs[0].longest.of(left),
-                place_test=runs[1].longest.of(right),
+                place_base=runs[0].longest.of(left, own.shown_on(i)),
+                place_test=runs[1].longest.of(right, own.shown_on(i)),
                 key=tuple((other or one)[0]),
                 base_names=tuple(operation_name(o) for o in one),
                 test_names=tuple(operation_name(o) for o in other),

@@ -153,6 +153,10 @@ class Measure:
         share = (3, 4) if len(self.units) == 2 else (1, 2)
         return most if share[1] * int(moved[most]) > share[0] * int(moved.sum()) else None
 
+    def shown_on(self, key: int) -> int | None:
+        """The unit to show a change on: the one that changed most."""
+        return None if self.units is None else int(np.abs(self.units[:, key]).argmax())
+
     def merged(self, into: I64, keys: int) -> Measure:
         """The same with keys joined: key i becomes key ``into[i]``."""
 

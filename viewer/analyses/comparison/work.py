@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,11 +86,15 @@ def _chunks(session: Session, units: tuple[Unit, ...], cancel: CancelToken | Non
             yield Chunk(number, index, trace, np.arange(part.start, part.stop), k, unit.device)
 
 
+MOST_UNITS: Final = 64
+"""Ranks of which the longest slices are kept apart."""
+
+
 class Longest:
-    """The longest slice of each key of one run."""
+    """The longest slice of each key of one run, and of each of its first ranks."""
 
     def __init__(self) -> None:
-        self._best: dict[int, tuple[int, SliceRef]] = {}
+        self._best: dict[tuple[int, int], tuple[int, SliceRef]] = {}
 
     def see(self, chunk: Chunk, key: I64, length: I64, rows: I64) -> None:
         """Look at the slices of one chunk."""
@@ -99,10 +104,14 @@ class Longest:
         last = np.flatnonzero(np.diff(key[order], append=key[order[-1]] + 1))
         for i in order[last].tolist():
             number, ns = int(key[i]), int(length[i])
-            if number not in self._best or ns > self._best[number][0]:
-                self._best[number] = (ns, SliceRef(chunk.input, int(rows[i])))
+            for unit in (-1, chunk.unit) if chunk.unit < MOST_UNITS else (-1,):
+                if (number, unit) not in self._best or ns > self._best[number, unit][0]:
+                    self._best[number, unit] = (ns, SliceRef(chunk.input, int(rows[i])))
 
-    def of(self, keys: list[int]) -> SliceRef | None:
-        """The longest of several keys; None when the run has none of them."""
-        found = [self._best[k] for k in keys if k in self._best]
-        return max(found, key=lambda f: f[0])[1] if found else None
+    def of(self, keys: list[int], unit: int | None = None) -> SliceRef | None:
+        """The longest of several keys, of one unit where it has one; None when the run has none of them."""
+        for which in (unit, -1):
+            found = [self._best[k, which] for k in keys if which is not None and (k, which) in self._best]
+            if found:
+                return max(found, key=lambda f: f[0])[1]
+        return None

@@ -7,6 +7,7 @@ from typing import Final
 from viewer.app.features.base import Feature
 from viewer.app.features.clocks import ClocksFeature
 from viewer.app.features.command_palette import CommandPalette
+from viewer.app.features.comparing import Comparing
 from viewer.app.features.find import Find
 from viewer.app.features.findings import Findings
 from viewer.app.features.job_card import JobCardFeature
@@ -41,6 +42,7 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     Running,
     Stragglers,
     RunHistory,
+    Comparing,
     Findings,
     JobCardFeature,
     PanelButtons,
