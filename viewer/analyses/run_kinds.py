@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.ancestors import operator_of_work
-from viewer.analyses.flops.shapes import recorded
+from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.ids import ABSENT, Paint
 from viewer.store.trace import Trace
@@ -49,15 +49,18 @@ def _build(trace: Trace) -> RunKinds:
     launch[at] = _launches(trace, work.index[at])
     inner = operator_of_work(trace)[at]
     shape = np.full(len(at), -1, np.int64)
-    rows, inverse = np.unique(inner[inner >= 0], return_inverse=True)
-    if len(rows):
-        number, entries = recorded(trace, rows)
-        shape[inner >= 0] = number[inverse]
-        has = np.array([any(e.dims) for e in entries], np.bool_)
-        shaped[at[inner >= 0]] = has[number[inverse]]
-    key = np.stack([s.name[work.index[at]].astype(np.int64), launch[at], shape, s.name[np.maximum(inner, 0)]], axis=1)
-    key[inner < 0, 3] = -1
-    out[at] = np.unique(key, axis=0, return_inverse=True)[1].reshape(-1)
+    launchers = recorded_launchers(trace)
+    if len(launchers.rows):
+        number = launchers.number[launchers.place[at[inner >= 0]]]
+        shape[inner >= 0] = number
+        shaped[at[inner >= 0]] = np.array([any(e.dims) for e in launchers.entries], np.bool_)[number]
+    operator = np.where(inner >= 0, s.name[np.maximum(inner, 0)], -1).astype(np.int64)
+    number = s.name[work.index[at]].astype(np.int64)
+    for column in (launch[at], shape, operator):
+        # Numbers stay small: one more column at a time, numbered again.
+        part = column - int(column.min())
+        number = np.unique(number * (int(part.max()) + 1) + part, return_inverse=True)[1].astype(np.int64)
+    out[at] = number
     return RunKinds(out, shaped)
 
 

@@ -158,7 +158,21 @@ class _Blocks:
         return b"".join(parts)
 
     def read_many(self, places: list[tuple[int, int]]) -> list[bytes]:
-        return [self.read(offset, length) for offset, length in places]
+        out, number, block = [], -1, b""
+        for offset, length in places:
+            at = offset % BLOCK
+            if at + length > BLOCK:  # it goes on in the next block
+                out.append(self.read(offset, length))
+                continue
+            if offset // BLOCK != number:
+                if offset >= self._size:
+                    out.append(b"")
+                    continue
+                number = offset // BLOCK
+                with self._lock:
+                    block = self._block(number)
+            out.append(block[at : at + length])
+        return out
 
     def _block(self, number: int) -> bytes:
         if number in self._kept:

@@ -35,6 +35,8 @@ def test_blocks_give_back_every_object(tmp_path: Path) -> None:
     for args in (ArgsText.open(tmp_path, meta), ArgsText.of_writer(writer)):
         for i in reversed(range(400)):
             assert args.parse(offsets[i], len(texts[i])) == json.loads(texts[i])
+        assert args.read_many(offsets, [len(t) for t in texts]) == texts
+        assert args.read_many([writer.size + 10**9, 0], [5, 3]) == [b"", texts[0][:3]]
         assert args.problem == ""
     assert sum(f.stat().st_size for f in tmp_path.glob("args.*")) < writer.size / 10
 

@@ -43,9 +43,12 @@ class Nodes:
 
     def children(self, parents: I64, codes: I64) -> I64:
         """As :meth:`child` for many at once."""
-        pairs, inverse = np.unique(np.stack([parents, codes], axis=1), axis=0, return_inverse=True)
-        ids = np.array([self.child(p, c) for p, c in pairs.tolist()], np.int64)
-        return ids[inverse.reshape(-1)] if len(ids) else np.empty(0, np.int64)
+        if not len(parents):
+            return np.empty(0, np.int64)
+        width = int(codes.max()) + 1
+        keys, inverse = np.unique(parents * width + codes, return_inverse=True)  # below 2**31 nodes x 2**32 codes
+        ids = np.array([self.child(p, c) for p, c in (divmod(k, width) for k in keys.tolist())], np.int64)
+        return ids[inverse]
 
     def copy(self) -> Nodes:
         """The same tree, to grow on its own."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from viewer.analyses.ancestors import graph_calls, nearest, operator_of_work
 from viewer.analyses.flops.call import Call, Cost
 from viewer.analyses.flops.formulas import cost_of, formula_of
+from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.flops.main_kernels import FAMILY_NAMES, NONE, family_of, full_fp32
-from viewer.analyses.flops.shapes import recorded
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
 from viewer.analyses.names import distinct, flags_where
@@ -193,7 +193,7 @@ def _innermost(around: NDArray[np.int32], parent: I64, rows: I64, place: I64, ma
 def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Cost], list[str]]:
     """Per call the number of its cost (-1: unknown), the distinct costs, and per call why it is unknown ("")."""
     s, work = trace.slices, gpu_work(trace)
-    number, entries = recorded(trace, rows)
+    number, entries = recorded_launchers(trace).of(trace, rows)
     order = np.argsort(place, kind="stable")
     begin = np.searchsorted(place[order], np.arange(len(rows) + 1))
     kernels = s.name[work.index[main]][order]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from viewer.analyses.ancestors import operator_of_work
 from viewer.analyses.copies import copied_bytes
+from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.flops.ledger import ledger
-from viewer.analyses.flops.shapes import recorded
 from viewer.analyses.gpu_work import GpuWork, gpu_work
 from viewer.analyses.optable.modules import PREFIX, module_nest, module_of_work, operator_nest
 from viewer.analyses.optable.nest import Nest
@@ -210,16 +210,12 @@ def _calls(trace: Trace, runs: _Runs) -> Part:
 
 
 def _shapes(trace: Trace) -> tuple[I64, I64, list[tuple[Any, ...]], I64]:
-    inner = operator_of_work(trace)
-    rows, inverse = np.unique(inner[inner >= 0], return_inverse=True)
-    place = np.full(len(inner), -1, np.int64)
-    place[inner >= 0] = inverse
-    number, entries = recorded(trace, rows)
-    texts = [e.text for e in entries]
+    found = recorded_launchers(trace)
+    texts = [e.text for e in found.entries]
     keys: dict[tuple[Any, ...], int] = {}
-    names = trace.slices.name[rows].tolist()
-    group = [keys.setdefault((n, texts[e]), len(keys)) for n, e in zip(names, number.tolist(), strict=True)]
-    return rows, place, [(trace.text(n), t) for n, t in keys], np.array(group, np.int64)
+    names = trace.slices.name[found.rows].tolist()
+    group = [keys.setdefault((n, texts[e]), len(keys)) for n, e in zip(names, found.number.tolist(), strict=True)]
+    return found.rows, found.place, [(trace.text(n), t) for n, t in keys], np.array(group, np.int64)
 
 
 def _named(trace: Trace, names: NDArray[np.int32], skip: int = 0) -> tuple[list[tuple[Any, ...]], I64]:
@@ -256,14 +252,12 @@ def _hierarchy(trace: Trace) -> tuple[list[tuple[Any, ...]], I64]:
     """Modules as the profiler writes them on operators (``with_modules``), where no frames of modules are."""
 
     def build() -> tuple[list[tuple[Any, ...]], I64]:
-        inner = operator_of_work(trace)
-        rows, inverse = np.unique(inner[inner >= 0], return_inverse=True)
-        number, entries = recorded(trace, rows)
+        found = recorded_launchers(trace)
         keys: dict[str, int] = {}
-        of_entry = np.array([keys.setdefault(e.module, len(keys)) if e.module else -1 for e in entries], np.int64)
-        out = np.full(len(inner), -1, np.int64)
-        if len(rows):
-            out[inner >= 0] = of_entry[number][inverse]
+        of_entry = np.array([keys.setdefault(e.module, len(keys)) if e.module else -1 for e in found.entries], np.int64)
+        out = np.full(len(found.place), -1, np.int64)
+        has = found.place >= 0
+        out[has] = of_entry[found.number[found.place[has]]]
         return [(k,) for k in keys], out
 
     return trace.memo("module_hierarchy", build)
