@@ -21,7 +21,7 @@ from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
 SHARE: Final = 0.03
-"""Part of the phase that a cause must take: as for late ranks, beyond what steps of a steady job differ by."""
+"""Part of the step that a cause must take: as for late ranks, beyond what steps of a steady job differ by."""
 ENOUGH: Final = 4
 """Micro-batches per stage from which the bubble of a schedule is small (Huang et al. 2019: M >= 4 K)."""
 SAVING_HOW: Final = (
@@ -31,7 +31,7 @@ SAVING_HOW: Final = (
 HOW: Final = (
     "The passes of each step are replayed in their order with one more of what really was each time (equal stages, "
     "stages and workers as they are, each pass as it computed, with the time inside it, with its results on the way); "
-    f"the differences are the parts of the bubble. A part counts from {SHARE:.0%} of the phase in the median step."
+    f"the differences are the parts of the bubble. A part counts from {SHARE:.0%} of the step in the median step."
 )
 
 
@@ -105,7 +105,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         steps = steps[steady_steps(session).first :]
     told = [(s, p) for s in steps if (p := s.parts()) is not None]
     for name in CAUSES:
-        yield from _cause(found, name, told)
+        yield from _cause(found, name, told, steady_steps(session).step_ns)
     if not told:
         yield from _unexplained(found, steps)
     yield from _few(found)
@@ -113,14 +113,17 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         yield from _late(found)
 
 
-def _cause(found: Pipeline, name: str, told: list[tuple[StepFigures, Parts]]) -> Iterator[JobFinding]:
+def _cause(
+    found: Pipeline, name: str, told: list[tuple[StepFigures, Parts]], step_ns: int | None
+) -> Iterator[JobFinding]:
+    """The finding of one part. Without steps that are marked (``step_ns``) the phase stands for the step."""
     cause = CAUSES[name]
     if not told:
         return
     cost = np.array([getattr(p, name) for _, p in told], np.float64)
     phase = np.array([s.phase_ns for s, _ in told], np.float64)
-    share = float(np.median(cost / np.maximum(phase, 1.0)))
     saving = round(float(np.median(cost)))
+    share = saving / max(step_ns or float(np.median(phase)), 1.0)
     if share < SHARE or saving <= 0:
         return
     crossings = 2 * (found.stages - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +23,7 @@ from viewer.store.session import RankGroup, Session
 USUAL_ORDER: Final = "tp-cp-ep-dp-pp"
 """Megatron's order of dimensions, the fastest changing rank first."""
 MOST_RANKS: Final = 1 << 20
+_PIPELINE: Final = re.compile(r"pipeline|(^|[^a-z])pp([^a-z]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ def _from_groups(session: Session) -> Ranks | None:
     ]
     for item in session.inputs:
         for group in item.trace.meta.groups:
-            text = f"{group.description} {group.name}".lower()
-            if ("pipeline" in text or "pp" in text.replace("-", "_").split("_")) and group.ranks_complete:
+            named = any(_PIPELINE.search(text[:200]) for text in (group.description, group.name))
+            if named and group.ranks_complete:
                 lists.append(tuple(sorted(group.ranks)))
     opened = opened_ranks(session)
     chosen: dict[int, tuple[int, ...]] = {}

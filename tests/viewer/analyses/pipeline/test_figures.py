@@ -11,6 +11,7 @@ from viewer.analyses.pipeline.model import PassKind
 from viewer.analyses.pipeline.peers import worker_rows
 from viewer.app.clocks import settle_clocks
 from viewer.base.job_card import JobCard, PlanCard, RunCard
+from viewer.store.meta import ProcessGroup
 from viewer.store.session import Session
 
 F, B = 1_000_000, 2_000_000
@@ -189,6 +190,18 @@ def test_stages_from_sends_and_from_the_plan() -> None:
     out = found(told.session())
     check(told, out)
     assert out.layout.stages_from == "the parallel plan of the job card"
+
+
+def test_groups_of_the_head_name_the_stages() -> None:
+    silent = PipelineJob(one_f_one_b(2, 4), [F] * 2, [B] * 2, groups=False, peers=False, batched=True)
+    session = silent.session()
+    assert isinstance(pipeline(session), str)
+    for item in session.inputs:
+        item.trace.meta.groups.append(ProcessGroup("3", "mesh_pp", 2, [0, 1], True))
+        item.trace.meta.groups.append(ProcessGroup("4", "mesh_app", 2, [0, 7], True))
+    out = found(make_session(*(i.trace for i in session.inputs)))
+    check(silent, out)
+    assert out.layout.stages_from == "process groups"
 
 
 def test_a_ring_of_sends_is_no_pipeline() -> None:
