@@ -56,6 +56,7 @@ def _row(session: Session, row: CommunicationRow, parts: I64, transfers: I64) ->
         "baseline_busbw_gbps": None if told is None else _rate(told.busbw_gbps),
         "baseline_source": None if told is None else told.source,
         "bound": row.bound,
+        "estimated_transfer_ns": row.estimated_transfer_ns,
     }
 
 

@@ -20,6 +20,8 @@ from viewer.base.errors import InputError
 
 MOST_BYTES: Final = 64 << 20
 MOST_FILES: Final = 64
+MOST_LINE: Final = 4_000
+"""Characters of a line that are looked at; rows and heads are shorter."""
 MOST_ROWS: Final = 100_000
 _FORM: Final = "an output of nccl-tests (all_reduce_perf and its siblings), as text or JSON"
 
@@ -29,10 +31,10 @@ _PROGRAM: Final = re.compile(
 )
 _NAMED: Final = re.compile(r"(?:Collective test starting:|[/\s\"'])\s*([a-z_0-9]+_perf)\b")
 _RANK: Final = re.compile(
-    r"#?\s*Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s*(.*)"
+    r"#?\s*Rank\s+(\d{1,9})\s+(?:Group\s+(\d{1,9})\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s*(.*)"
 )
-_THREADS: Final = re.compile(r"#\s*nThread\s+(\d+)\s+nGpus\s+(\d+)")
-_PREAMBLE: Final = re.compile(r"^\s*(\d+)\s+(\d+)\s+([a-z][a-z0-9_]*)\b(.*)$")
+_THREADS: Final = re.compile(r"#\s*nThread\s+(\d{1,9})\s+nGpus\s+(\d{1,9})")
+_PREAMBLE: Final = re.compile(r"^\s*(\d{1,18})\s+(\d{1,18})\s+([a-z][a-z0-9_]*)\b(.*)$")
 _LOGGED: Final = re.compile(r"[A-Za-z][\w.\-]*:\d+:\d+ \[\d+\] NCCL .*$")
 """What NCCL_DEBUG prints, also right behind a number of a row."""
 _NUMBER: Final = re.compile(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$", re.IGNORECASE)
@@ -70,6 +72,8 @@ def read_nccl_tests(path: Path) -> list[NcclTest]:
     try:
         if path.is_dir():
             return _folder(path)
+        if path.exists() and not path.is_file():
+            raise InputError(str(path), "the baseline is no regular file", next_step=f"Name {_FORM}.")
         if path.stat().st_size > MOST_BYTES:
             raise InputError(
                 str(path), f"the baseline is larger than {MOST_BYTES >> 20} MiB", next_step=f"Name {_FORM}."
@@ -108,7 +112,7 @@ def parse_nccl_tests(text: str, source: str) -> list[NcclTest]:
         return _json(text, source)
     runs: list[NcclTest] = []
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in (whole[:MOST_LINE] for whole in text.splitlines()):
         head = ("nThread" in line and _THREADS.search(line)) or "Collective test starting" in line
         if head and any(_PREAMBLE.match(known) for known in lines):  # it begins with one of them, or with both
             runs += _run(lines, source)
@@ -223,7 +227,7 @@ def _kind_of_figures(rows: tuple[Measured, ...], redop: str, members: int | None
 def _json(text: str, source: str) -> list[NcclTest]:
     try:
         data = msgspec.json.decode(text.encode())
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return []
     if isinstance(data, dict) and isinstance(data.get("results"), list):
         return _nccl_json(data, source)

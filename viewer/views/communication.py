@@ -189,9 +189,16 @@ def _frame(session: Session, rows: tuple[CommunicationRow, ...], rank: int | Non
             Column("Undecided", "Kernels whose waiting by durations and by arrivals on the aligned clocks differs by "
                    "more than the clocks may be wrong.", COUNT, [int(doubtful[keys.of_row(r)]) for r in rows]),
             Column("Bound", "exact: every member is opened. wait ≥, transfer ≤: members are missing. not matched: no "
-                   "other member is opened, or nothing says which.", TEXT, [BOUNDS[r.bound] for r in rows]),
+                   "other member is opened, or nothing says which; then one transfer is estimated by the "
+                   "fifth percentile of the durations.", TEXT, [_bound(r) for r in rows]),
         )
     )  # fmt: skip
+
+
+def _bound(row: CommunicationRow) -> str:
+    text = BOUNDS[row.bound]
+    guess = row.estimated_transfer_ns
+    return text if guess is None else f"{text}, one transfer ≈ {format_duration(guess, 1)}"
 
 
 def totals(view: CommunicationView, keep: Bools | None) -> tuple[str, ...]:

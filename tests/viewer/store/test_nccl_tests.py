@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from viewer.base.errors import InputError
 from viewer.store.nccl_tests import Measured, NcclTest, parse_nccl_tests, read_nccl_tests
@@ -126,3 +129,35 @@ def test_shared_outputs(shared: Path) -> None:
         "superbench_nccl_reduce.log": [("reduce", 8, 1, 32)],
         "timez_a100x2_nccl_debug_allreduce.log": [("all_reduce", 2, 1, 11)],
     }
+
+
+PIECES = (
+    *("8", "1024", "9" * 5_000, "float", "sum", "none", "-1", "1.5e3", "1e999", "nan", "N/A", "0", "\n", " "),
+    *("# nThread 1 nGpus 8", "#  Rank 0 Group 0 Pid 1 on a device 0 [0x0] X", "a:1:2 [0] NCCL INFO x"),
+    *("Collective test starting: all_reduce_perf", "{", "[", '"results"', ":", "}"),
+)
+NAMES = "results size out_of_place time bus_bw busBw inPlace config devices hostname group args ranks nodes name data"
+LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5)
+
+
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES.split()), inner, max_size=5)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join))
+def test_any_text_is_runs_or_none(text: str) -> None:
+    for run in parse_nccl_tests(text, "x"):
+        assert run.rows
+        assert [r.bytes for r in run.rows] == sorted({r.bytes for r in run.rows})
+
+
+@given(st.recursive(LEAVES, nested, max_leaves=25))
+def test_any_json_is_runs_or_none(data: object) -> None:
+    for run in parse_nccl_tests(json.dumps(data), "x"):
+        assert run.rows
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no regular file"):
+        read_nccl_tests(tmp_path / "pipe")

@@ -70,6 +70,10 @@ def test_members_that_are_missing_and_what_is_not_matched_are_marked() -> None:
     assert column(view, "Bound") == ["not matched"]
     assert column(view, "Wait") == [None]
     assert "not separable 100.0 %" in view.sentence
+    many = pair([reduce_(k * 10_000, 1_000 + 10 * k, k) for k in range(20)], [kernel("gemm", 0, 10)])
+    (row,) = communication_view(many, None).rows
+    assert row.estimated_transfer_ns == 1_000
+    assert column(communication_view(many, None), "Bound") == ["not matched, one transfer ≈ 1.0 us"]
 
 
 @pytest.mark.parametrize(

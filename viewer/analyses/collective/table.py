@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from viewer.base.ids import ABSENT
 from viewer.jit.lanes import number_keys
 from viewer.store.session import Session
 
+LEAST_REPEATS: Final = 20
+"""Kernels of one kind, group and size from which on their shortest ones estimate the transfer."""
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 
@@ -36,6 +39,9 @@ class CommunicationRow:
     algbw = bytes / transfer, busbw = algbw x factor(kind, members), decimal GB/s, as nccl-tests defines them;
     ``algbw_gbps`` is total bytes over total transfer of the operations, p50 and p01 are over the operations. None
     where the size, the group or the transfer is unknown.
+
+    ``estimated_transfer_ns``: where nothing is matched, the fifth percentile of the durations of at least 20 kernels:
+    an estimate of one transfer, as a kernel that waited for nobody is among the shortest.
     """
 
     kind: Kind
@@ -53,6 +59,7 @@ class CommunicationRow:
     busbw_p50_gbps: float | None
     busbw_p01_gbps: float | None
     bound: str
+    estimated_transfer_ns: int | None = None
 
 
 def bus_factor(kind: Kind, members_count: int) -> float | None:
@@ -246,4 +253,12 @@ def _row(
         busbw_p50_gbps=middle,
         busbw_p01_gbps=low,
         bound=bound,
+        estimated_transfer_ns=_estimate(every.end[part] - every.start[part], kind) if bound == "none" else None,
     )
+
+
+def _estimate(length: I64, kind: Kind) -> int | None:
+    """One transfer by repeats of it; None where there are few, or their parts may be of any size."""
+    if len(length) < LEAST_REPEATS or kind in (Kind.ALL_TO_ALL_V, Kind.SEND_RECV, Kind.UNKNOWN):
+        return None
+    return int(np.percentile(length, 5, method="lower"))
