@@ -208,7 +208,10 @@ class JobController(QObject):
             if self._wait_for is not None and needs_figures(result.session, options.align):
                 self._wait_for(run.token, "figures")
             session = settle_clocks(result.session, options.align, options.given_clocks)
+            run.latest = session = session.with_card(options.card)  # shown while the card is filled in
             run.token.check()
+            if self._wait_for is not None:
+                self._wait_for(run.token, "figures")
             session = _with_card(session, options)
         files = [i.path for i in result.session.inputs]
         jobs = tuple(job_paths([files[i] for i in job], files, run.paths) for job in result.jobs)

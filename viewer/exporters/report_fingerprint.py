@@ -8,6 +8,7 @@ from viewer.analyses.findings.base import Evidence
 from viewer.analyses.fingerprint.figure import Figure
 from viewer.analyses.fingerprint.waterfall import Loss, Waterfall
 from viewer.analyses.fingerprint.whole import fingerprint
+from viewer.base.card_checks import card_problems
 from viewer.base.card_fields import FIELDS, PARTS
 from viewer.base.job_card import JobCard
 from viewer.base.selection import Selection, SliceRef, TimeRange
@@ -93,7 +94,10 @@ def _loss(x: Loss) -> Json:
 
 
 def card_part(card: JobCard) -> Json:
-    """``job.card``: every field by part (null where nobody said it), and ``sources`` of what no person gave."""
+    """``job.card``: every field by part (null where nobody said it).
+
+    ``sources`` are those of what no person gave, ``problems`` sentences on what contradicts itself.
+    """
     out: Json = {part: {} for part, _ in PARTS}
     for field in FIELDS:
         value = card.value(field.path)
@@ -102,6 +106,7 @@ def card_part(card: JobCard) -> Json:
         else:
             out[field.part][field.name] = value
     out["sources"] = dict(card.filled)
+    out["problems"] = list(card_problems(card))
     return out
 
 
@@ -112,7 +117,9 @@ def fingerprint_lines(report: Json) -> list[str]:
         return []
     figures = [f for key, f in training.items() if key not in ("hfu", "waterfall")]
     width = max(len(f["title"]) for f in figures)
-    return ["training fingerprint", *(f"  {f['title']:<{width}}  {_words(f)}" for f in figures)]
+    card = (report.get("job") or {}).get("card") or {}
+    problems = [f"  the job card cannot be right: {p}" for p in card.get("problems") or ()]
+    return ["training fingerprint", *problems, *(f"  {f['title']:<{width}}  {_words(f)}" for f in figures)]
 
 
 def _words(f: Json) -> str:

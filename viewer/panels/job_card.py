@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from viewer.base.card_checks import card_problems
 from viewer.base.card_fields import CardField
 from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.base.theme import Theme
@@ -236,7 +237,8 @@ class JobCardPanel(QWidget):
         self._color_sentence()
 
     def _color_sentence(self) -> None:
-        self.sentence.set_color(color(self._context.theme, "accent" if self._missing else "muted"))
+        token = "accent" if self._missing else "error" if card_problems(self.card) else "muted"
+        self.sentence.set_color(color(self._context.theme, token))
 
     def _refresh(self, _: object = None) -> None:
         has_job = bool(self._context.session.inputs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from viewer.analyses.fingerprint.mfu import missing_field
+from viewer.base.card_checks import card_problems
 from viewer.base.card_fields import BY_PATH, FIELDS, MOST_RANKS, PARTS, CardField, checked, unit_of
 from viewer.base.job_card import CardValue, JobCard
 from viewer.base.quantities import EXAMPLES, quantity_text, quantity_words
@@ -45,7 +46,10 @@ def card_parts(card: JobCard) -> tuple[CardPart, ...]:
 
 
 def card_sentence(card: JobCard) -> tuple[str, str]:
-    """(what is still missing in words, "part.field" of it); ("...", "") where MFU lacks nothing."""
+    """(what contradicts or is missing, "part.field" of what is missing); ("...", "") where MFU lacks nothing."""
+    problems = card_problems(card)
+    if problems:
+        return f"This cannot be: {'; '.join(problems)}.", ""
     missing = missing_field(card)
     if not missing:
         return "MFU can be computed with what is here.", ""

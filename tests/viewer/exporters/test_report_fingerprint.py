@@ -45,6 +45,12 @@ def test_the_card_of_the_report_has_its_sources() -> None:
     assert filled["sources"]["plan.world_size"]
 
 
+def test_a_card_that_contradicts_itself_is_said_in_report_and_summary() -> None:
+    data = report(job(plan__tp=2))  # of one rank
+    assert data["job"]["card"]["problems"] == ["tp is 2, which does not divide the world's 1 ranks"]
+    assert "the job card cannot be right: tp is 2" in summary(data)
+
+
 def test_a_window_has_no_fingerprint_and_the_summary_no_lines() -> None:
     data = report(job(), window=(0, 500))
     assert data["fingerprint"]["training"] is None

@@ -72,6 +72,11 @@ def test_the_sentence_names_the_one_field_that_mfu_lacks() -> None:
     assert card_sentence(EMPTY_CARD)[0] == "MFU needs model.parameters: all parameters of the model, over all ranks."
 
 
+def test_what_contradicts_itself_goes_first() -> None:
+    wrong = EMPTY_CARD.with_value("plan.world_size", 8).with_value("plan.tp", 3)
+    assert card_sentence(wrong) == ("This cannot be: tp is 3, which does not divide the world's 8 ranks.", "")
+
+
 def test_templates_are_whole_cards_of_a_model() -> None:
     names = [name for name, _, _ in templates()]
     assert {"Llama 3 8B", "Llama 3 70B", "GPT-3 175B", "Mixtral 8x7B"} <= set(names)
