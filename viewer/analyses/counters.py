@@ -7,13 +7,15 @@ out; before the first one there is no value.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from viewer.analyses.idleness.queue_length import queue_devices, queue_lengths
+from viewer.base.ids import ABSENT
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -54,6 +56,8 @@ class Track:
     keys: tuple[int, ...]
     more: int
     """Series that are not drawn."""
+    queue_of: int | None = None
+    """The device whose launch queues it shows; None for a counter of the file."""
 
     @property
     def unit(self) -> str:
@@ -88,8 +92,10 @@ def _keys(trace: Trace) -> tuple[I64, list[str]]:
 def _tracks(trace: Trace) -> tuple[Track, ...]:
     import pyarrow.compute as pc
 
+    queues = queue_devices(trace)
+    computed = [Track(-1, "", _queue_name(d, queues), (), (), 0, queue_of=d) for d in queues]
     if not len(trace.counters):
-        return ()
+        return tuple(replace(t, number=i) for i, t in enumerate(computed))
     key, pids = _keys(trace)
     useful = key[np.isfinite(trace.counters.value) & (key >= 0)]
     found: dict[tuple[str, int], list[int]] = {}
@@ -103,13 +109,20 @@ def _tracks(trace: Trace) -> tuple[Track, ...]:
         out.append(Track(len(out), pid, trace.text(name), names, kept, len(keys) - len(kept)))
         if len(out) == MOST_TRACKS:
             break
-    return tuple(out)
+    return (*out, *(replace(t, number=len(out) + i) for i, t in enumerate(computed)))
+
+
+def _queue_name(device: int, devices: tuple[int, ...]) -> str:
+    return "launch queue" if len(devices) == 1 or device == ABSENT else f"launch queue of GPU {device}"
 
 
 def series(trace: Trace, track: Track) -> tuple[Series, ...]:
     """The samples of a counter, one entry for each of its series. Gathered once."""
 
     def build() -> tuple[Series, ...]:
+        if track.queue_of is not None:
+            lengths = queue_lengths(trace, track.queue_of)
+            return tuple(_series(name, time, length.astype(np.float64)) for name, time, length in lengths)
         c = trace.counters
         key, _ = _keys(trace)
         out = []
@@ -121,12 +134,15 @@ def series(trace: Trace, track: Track) -> tuple[Series, ...]:
             if (time[1:] < time[:-1]).any():
                 order = np.argsort(time, kind="stable")
                 time, value = time[order], value[order]
-            starts = np.arange(0, len(value), BLOCK)
-            low, high = np.minimum.reduceat(value, starts), np.maximum.reduceat(value, starts)
-            out.append(Series(name, time, value, low, high))
+            out.append(_series(name, time, value))
         return tuple(out)
 
     return trace.memo(("counter series", track.number), build)
+
+
+def _series(name: str, time: I64, value: F64) -> Series:
+    starts = np.arange(0, len(value), BLOCK)
+    return Series(name, time, value, np.minimum.reduceat(value, starts), np.maximum.reduceat(value, starts))
 
 
 def value_at(one: Series, time_ns: int) -> float | None:

@@ -84,6 +84,8 @@ class Session:
     """How the clocks came about: "collectives", "base", "none", "given"."""
     _shared: Memo = field(default_factory=Memo, repr=False, compare=False)
     card: JobCard = EMPTY_CARD
+    queue_lanes: bool = False
+    """Whether computed counters of launch queues are lanes."""
     _own: Memo = field(default_factory=Memo, repr=False, compare=False)
     _carded: Memo = field(default_factory=Memo, repr=False, compare=False)
 
@@ -102,6 +104,10 @@ class Session:
     def with_card(self, card: JobCard) -> Session:
         """The same job with another card; what does not depend on it is not built again."""
         return replace(self, card=card, _carded=Memo())
+
+    def with_queue_lanes(self, on: bool) -> Session:
+        """The same job with or without lanes of launch queues."""
+        return replace(self, queue_lanes=on)
 
     def with_clocks(self, clocks: Sequence[Clock], method: str) -> Session:
         """The same job on other clocks, one per input; what does not depend on them is not built again."""

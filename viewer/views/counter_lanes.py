@@ -35,10 +35,15 @@ class ValueAxis:
 
 
 def counter_lanes(session: Session, group: RankGroup, prefix: str) -> list[LaneRow]:
-    """The lanes of a rank's counters; the same counter of several segments is one lane."""
+    """The lanes of a rank's counters; the same counter of several segments is one lane.
+
+    Those of launch queues are left out unless the session asks for them.
+    """
     members: dict[tuple[str, str], list[tuple[int, Track]]] = {}
     for index in group.inputs:
         for track in tracks(session.inputs[index].trace):
+            if track.queue_of is not None and not session.queue_lanes:
+                continue
             members.setdefault((track.pid, track.name), []).append((index, track))
     repeats = Counter(name for _, name in members)
     out = []
@@ -46,6 +51,9 @@ def counter_lanes(session: Session, group: RankGroup, prefix: str) -> list[LaneR
         said = ", ".join(dict.fromkeys(one_line(s) for _, track in parts for s in track.series))
         more = max(track.more for _, track in parts)
         label = one_line(name) or "(no name)"
+        if parts[0][1].queue_of is not None:
+            out.append(_queue_lane(prefix, label, parts))
+            continue
         out.append(
             LaneRow(
                 key=f"{prefix}/counter {pid}:{name}"[:_KEY_LENGTH],
@@ -61,6 +69,19 @@ def counter_lanes(session: Session, group: RankGroup, prefix: str) -> list[LaneR
     return out
 
 
+def _queue_lane(prefix: str, label: str, parts: list[tuple[int, Track]]) -> LaneRow:
+    return LaneRow(
+        key=f"{prefix}/{label}",
+        label=label,
+        detail="Work that waits to start, by stream: +1 when its launch call begins, −1 when it starts (computed)",
+        kind=LaneKind.COUNTER,
+        sub_rows=1,
+        parts=(),
+        section=SECTION,
+        counters=tuple((index, track.number) for index, track in parts),
+    )
+
+
 def counter_parts(session: Session, lane: LaneRow) -> list[tuple[int, Track]]:
     """(input, counter) of the parts of a lane."""
     return [(source, tracks(session.inputs[source].trace)[number]) for source, number in lane.counters]
@@ -68,7 +89,13 @@ def counter_parts(session: Session, lane: LaneRow) -> list[tuple[int, Track]]:
 
 def series_names(session: Session, lane: LaneRow) -> list[str]:
     """The series of a lane's counter, in order."""
-    return list(dict.fromkeys(name for _, track in counter_parts(session, lane) for name in track.series))
+    names = []
+    for source, track in counter_parts(session, lane):
+        if track.queue_of is not None:  # which streams there are is known when they are counted
+            names += [one.name for one in series(session.inputs[source].trace, track)]
+        else:
+            names += track.series
+    return list(dict.fromkeys(names))
 
 
 def value_axis(session: Session, lane: LaneRow) -> ValueAxis:

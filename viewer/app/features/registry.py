@@ -12,6 +12,7 @@ from viewer.app.features.find import Find
 from viewer.app.features.findings import Findings
 from viewer.app.features.job_card import JobCardFeature
 from viewer.app.features.lane_view import LaneView
+from viewer.app.features.launch_queues import LaunchQueues
 from viewer.app.features.marks import MarksFeature
 from viewer.app.features.measure import Measuring
 from viewer.app.features.navigation import Navigation
@@ -38,6 +39,7 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     Steps,
     Measuring,
     LaneView,
+    LaunchQueues,
     ClocksFeature,
     Running,
     Stragglers,
