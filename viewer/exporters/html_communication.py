@@ -35,7 +35,9 @@ def section(page: Page) -> Markup | str | None:
         ]  # fmt: skip
         out += [tag("h4", f"Exposed communication: {format_duration(total, 1)}, all ranks"),
                 table(("part", "time", "of exposed"), parts)]  # fmt: skip
-        out += [note(str(split[key])) for key in ("baseline", "plan") if split.get(key)]
+        out += [
+            note(f"{word}: {split[key]}") for word, key in (("Rate", "baseline"), ("Volume", "plan")) if split.get(key)
+        ]
     if rows:
         out += [tag("h4", "By kind, group and size"), _collectives(page)]
     if rows is None:

@@ -30,7 +30,7 @@ def section(page: Page) -> Markup | str | None:
         )
         for f in figures
     ]
-    out = [table(("figure", "measured", "theory", "usual range", "how"), rows, -1)]
+    out = [table(("figure", "measured", "theory", "usual range", "how"), rows, -1, "fingerprint")]
     waterfall = training.get("waterfall")
     if waterfall and waterfall.get("losses"):
         total = waterfall["total_ns"] or 1

@@ -56,7 +56,7 @@ def _map(view: HeatView) -> Markup:
         most = np.nan_to_num(np.where(np.isnan(values), -np.inf, values).max(axis=1), neginf=-1.0)
         order = sorted(np.argsort(-most, kind="stable")[:MOST_ROWS].tolist())
     columns = values.shape[1]
-    wide = max(CELL[0], min(40, 720 // max(columns, 1)))
+    wide = max(CELL[0], min(72, 720 // max(columns, 1)))
     width, height = LEFT + columns * wide + 2, len(order) * CELL[1] + 20
     high = frame.high if frame.high > 0 else 1.0
     out = [tag("rect", x=LEFT, y=0, width=columns * wide, height=len(order) * CELL[1], class_="bg")]

@@ -102,7 +102,7 @@ def findings_frame(
     notes = tuple(_card(r, titles, steady) for r in kept if r.finding.confident and r.finding.severity == "info")
     unsure = tuple(_card(r, titles, steady) for r in kept if not r.finding.confident)
     put_aside = tuple(_card(r, {}, steady) for r in ranked(f for f in found if f.id in aside))
-    sentence, tone = _sentence(basis, cards, busy=busy)
+    sentence, tone = _sentence(basis, cards, unsure, busy=busy)
     total = _together(kept, steady)
     return FindingsFrame(sentence, tone, tuple(moves), total, cards, notes, unsure, put_aside, busy)
 
@@ -120,7 +120,7 @@ def _card(at: Ranked, titles: dict[str, str], steady: SteadySteps) -> CardFrame:
     return CardFrame(found, saving, share, titles.get(at.root, ""))
 
 
-def _sentence(basis: Basis, cards: Sequence[CardFrame], *, busy: bool) -> tuple[str, str]:
+def _sentence(basis: Basis, cards: Sequence[CardFrame], unsure: Sequence[CardFrame], *, busy: bool) -> tuple[str, str]:
     if cards:
         first = cards[0]
         title = shown(first.finding.title, 300).rstrip(".")
@@ -129,6 +129,8 @@ def _sentence(basis: Basis, cards: Sequence[CardFrame], *, busy: bool) -> tuple[
         return f"{word}: {title}{gain}.", "warning"
     if busy:
         return LOOKING, ""
+    if unsure:
+        return f"Nothing is sure; the most likely: {shown(unsure[0].finding.title, 300).rstrip('.')}.", ""
     totals = basis.totals
     if totals is None:
         return NO_GPU, ""

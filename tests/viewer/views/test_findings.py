@@ -83,6 +83,12 @@ def test_without_findings_the_time_is_said():
     assert three_moves(cpu) == ()
 
 
+def test_what_is_not_sure_is_said_as_such():
+    frame = findings_frame(page_basis(stepped()), [finding("doubt", 900, confident=False)])
+    assert frame.sentence == "Nothing is sure; the most likely: title of doubt."
+    assert frame.tone == ""
+
+
 def test_totals_add_up_over_devices():
     session = stepped()
     totals = job_totals(session)
