@@ -10,6 +10,7 @@ from viewer.analyses.collective.groups import JobGroups, job_groups, world_size
 from viewer.analyses.fingerprint.model_flops import tokens_per_step
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.pipeline.figures import pipeline
+from viewer.base.card_fields import LONGEST_TEXT
 from viewer.base.ids import Paint
 from viewer.base.job_card import CardValue, JobCard
 from viewer.store.device_table import Device, find_device
@@ -28,7 +29,7 @@ def with_filled_card(session: Session, stated: JobCard) -> Session:
 def filled_card(session: Session, stated: JobCard) -> JobCard:
     """The card with all that the traces tell filled in; what a person said stays."""
     card = stated
-    for fill in (_world, _plan, _dtype, _device, _micro_batches):
+    for fill in (_world, _plan, _dtype, _device, _hosts, _micro_batches):
         card = fill(session, card)
     return card
 
@@ -135,8 +136,23 @@ def _dtype(session: Session, card: JobCard) -> JobCard:
     return card if found is None else _put(card, "run.dtype", *found)
 
 
+def _hosts(session: Session, card: JobCard) -> JobCard:
+    """Which opened ranks run where, if each of their traces states a host; never from numbers of devices."""
+    told: dict[str, list[int]] = {}
+    for item in session.inputs:
+        host = item.trace.meta.host
+        if item.rank is None or item.conflict or not host or not host.isprintable() or len(host) > LONGEST_TEXT:
+            return card
+        if item.rank not in told.setdefault(host, []):
+            told[host].append(item.rank)
+    if not told or len({r for ranks in told.values() for r in ranks}) != sum(len(ranks) for ranks in told.values()):
+        return card  # one rank on two hosts
+    hosts = tuple((host, tuple(sorted(ranks))) for host, ranks in sorted(told.items()))
+    return _put(card, "hardware.hosts", hosts, "host names that the traces state")
+
+
 def _micro_batches(session: Session, card: JobCard) -> JobCard:
-    """From the passes of the pipeline, only where the tokens of a step hang on it: to tell passes apart takes long."""
+    """From the passes of the pipeline, only where the tokens of a step hang on it: telling passes apart takes long."""
     if tokens_per_step(card)[1] != "run.micro_batches" or (card.plan.pp or 1) < 2:
         return card
     found = pipeline(session.with_card(card))

@@ -116,3 +116,15 @@ def test_micro_batches_are_counted_where_the_tokens_hang_on_them() -> None:
     stated = stated.with_value("run.micro_batch_size", 2).with_value("run.sequence_length", 8)
     card = filled_card(session, stated)
     assert (card.run.micro_batches, card.source("run.micro_batches")) == (6, "passes of the pipeline")
+
+
+def test_hosts_are_those_that_every_trace_states() -> None:
+    traces = [make_trace(kernel("k", 0, 5), rank=r, path=f"{r}.json", host=f"node{r // 2}") for r in range(4)]
+    card = filled_card(make_session(*traces), EMPTY_CARD)
+    assert card.hardware.hosts == (("node0", (0, 1)), ("node1", (2, 3)))
+    assert card.source("hardware.hosts") == "host names that the traces state"
+    assert card.stated().hardware.hosts == ()
+    traces[3].meta.host = None
+    assert filled_card(make_session(*traces), EMPTY_CARD).hardware.hosts == ()
+    traces[3].meta.host = "no\x1bde"
+    assert filled_card(make_session(*traces), EMPTY_CARD).hardware.hosts == ()

@@ -28,7 +28,8 @@ def hosts(session: Session) -> Hosts:
 def _build(session: Session) -> Hosts:
     card = session.card.hardware
     if card.hosts:
-        return Hosts({rank: host for host, ranks in card.hosts for rank in ranks}, "job card")
+        stated = "job card" if session.card.source("hardware.hosts") is None else "files"
+        return Hosts({rank: host for host, ranks in card.hosts for rank in ranks}, stated)
     named = {i.rank: i.trace.meta.host for i in session.inputs if i.rank is not None and i.trace.meta.host}
     if named:
         return Hosts({rank: str(host) for rank, host in named.items()}, "files")
