@@ -1,4 +1,4 @@
-"""``python -m tests.bench ingest|frames|fuzz|kills|history [--json FILE] [--scale S]``: figures with their limits.
+"""``python -m tests.bench ingest|frames|fuzz|kills|history|memory [--json FILE] [--scale S]``: figures and limits.
 
 The exit code is 1 where one fails.
 Runtime dependencies only. Timings are ratios of what the machine gives at the moment: the load is printed beside them.
@@ -36,6 +36,10 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         from tests.bench.history import figures as history
 
         return history(options.scale, write=options.write)
+    if options.set == "memory":
+        from tests.bench.memory import figures as memory
+
+        return memory(folder, options.scale)
     if options.set == "frames":
         from tests.bench.frames import figures as frames
 
@@ -49,7 +53,7 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
 def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills", "history"])
+    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills", "history", "memory"])
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
     parser.add_argument("--count", type=int, help="fuzz: inputs (200,000); kills: imports (100)")

@@ -14,7 +14,7 @@ from viewer.analyses.memory.categories import categories_at_peak
 from viewer.analyses.memory.churn import churn
 from viewer.analyses.memory.figures import MemoryFigures, memory_figures, rank_peaks, source_of
 from viewer.analyses.memory.growth import capacity, growth
-from viewer.analyses.memory.layout import failed_requests, layout_after, unusable
+from viewer.analyses.memory.layout import FailedRequest, failed_requests, layout_after, outside, unusable
 from viewer.analyses.memory.theory import compare
 from viewer.store.session import Input, Session
 
@@ -41,9 +41,7 @@ def _device(session: Session, item: Input, found: MemoryFigures) -> Json:
         "capacity": capacity(session, item, number),
         "fragmentation": _fragmentation(item, number),
         "failed_requests": [
-            {k: v for k, v in asdict(f).items() if k != "event"}
-            | {"time_ns": int(item.trace.tables["allocator_events"].time_ns[f.event]) if found.timed else None}
-            for f in failed_requests(item.trace, number)[:MOST_FAILED]
+            _failed(session, item, found, f) for f in failed_requests(item.trace, number)[:MOST_FAILED]
         ],
         "growth": _growth(session, item, number),
         "churn": _churn(session, item, number),
@@ -52,6 +50,12 @@ def _device(session: Session, item: Input, found: MemoryFigures) -> Json:
             for c in compare(session, item, number)
         ],
     }
+
+
+def _failed(session: Session, item: Input, found: MemoryFigures, failed: FailedRequest) -> Json:
+    row = {k: v for k, v in asdict(failed).items() if k != "event"}
+    time = int(item.trace.tables["allocator_events"].time_ns[failed.event]) if found.timed else None
+    return row | {"time_ns": time, "outside": outside(failed, capacity(session, item, found.number))}
 
 
 def _fragmentation(item: Input, device: int) -> Json | None:

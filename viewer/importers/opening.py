@@ -269,7 +269,7 @@ def separate_jobs(session: Session, given: Sequence[Path] = ()) -> list[list[int
     unknown: list[int] = []
     for item in session.inputs:
         size = item.trace.meta.world_size
-        if size is None:
+        if size is None:  # a companion as well: it says nothing of the job
             unknown.append(item.index)
         else:
             sizes.setdefault(size, []).append(item.index)
@@ -297,7 +297,7 @@ def _ranks_repeat(session: Session, folder_of: Callable[[Path], Path], at_once: 
     """Whether a rank comes from more than one folder; ``at_once``: with files that overlap in time."""
     seen: dict[int, Path] = {}
     for item in session.inputs:
-        if item.rank is None or (at_once and not item.conflict):
+        if item.rank is None or item.trace.meta.companion or (at_once and not item.conflict):
             continue
         folder = folder_of(item.path)
         if seen.setdefault(item.rank, folder) != folder:

@@ -33,6 +33,8 @@ DEVICE_TYPES: Final = {
 """c10/core/DeviceType.h."""
 _BATCH: Final = 8192
 _MOST_DEVICES: Final = 4096
+_ABSURD: Final = 1 << 50
+"""Bytes that no device has."""
 
 
 class _Args(msgspec.Struct):
@@ -67,7 +69,7 @@ def add_profiler_memory(imported: Imported, source: Path | None, args: Callable[
     oom = raw.strings.index(OUT_OF_MEMORY) if OUT_OF_MEMORY in raw.strings else -2
     values = _values(_texts(raw.marks, rows, source, args), len(rows))
     size = values["size"]
-    good = size != ABSENT
+    good = (size > -_ABSURD) & (size < _ABSURD)
     lost = int((~good).sum())
     if lost:
         message = "[memory] events without readable bytes: in no figure of memory"

@@ -33,6 +33,8 @@ _SIGNS: Final = (b"device_traces", b"segment_type", b"total_size", b"segments", 
 _STEP: Final = "Write the snapshot again with torch.cuda.memory._dump_snapshot."
 _FOREIGN: Final = "Give a snapshot that torch.cuda.memory._dump_snapshot wrote; nothing of this file was run."
 _FAR_US: Final = (1 << 62) // 1000
+_ABSURD: Final = 1 << 50
+"""Bytes that no device has: sums of smaller sizes cannot overflow."""
 _MOST_DEVICES: Final = 4096
 
 ACTIONS: Final = {
@@ -49,7 +51,7 @@ ACTIONS: Final = {
     "user_defined": Action.USER,
 }
 _REJECTED: Final = {
-    "unreadable": "allocator events without a size or an address",
+    "unreadable": "allocator events without a size or an address, or of an absurd size",
     "not-in-a-list": "allocator events that are in no device's list",
     "time-out-of-range": "allocator events whose time is beyond 146 years",
 }
@@ -177,14 +179,14 @@ class _Snapshot:
         rows = self.columns.rows
         s: Columns = {name: rows[SEGMENT].column(name).copy() for name in rows[SEGMENT].names}
         b: Columns = {name: rows[BLOCK].column(name).copy() for name in rows[BLOCK].names}
-        good = (s["size"] >= 0) & (s["address"] != ABSENT)
+        good = (s["size"] >= 0) & (s["size"] < _ABSURD) & (s["address"] != ABSENT)
         s = {k: v[good] for k, v in s.items()}
         s["device"][s["device"] < 0] = 0
         order = np.argsort(s["blocks"], kind="stable")
         at = np.searchsorted(s["blocks"][order], b["list"])
         at = order[np.minimum(at, max(len(order) - 1, 0))] if len(order) else np.zeros(len(b["list"]), np.int64)
         held = (b["list"] >= 0) & (s["blocks"][at] == b["list"]) if len(order) else np.zeros(len(at), np.bool_)
-        held &= b["size"] >= 0
+        held &= (b["size"] >= 0) & (b["size"] < _ABSURD)
         b = {k: v[held] for k, v in b.items()} | {"segment": at[held].astype(np.int64)}
         self._addresses(s, b)
         self._histories(b)
@@ -250,7 +252,8 @@ class _Snapshot:
         self._reject("not-in-a-list", device < 0)
         action = self._actions(events["action"])
         moves = action <= Action.SEGMENT_UNMAP
-        bad = (device >= 0) & moves & ((events["size"] < 0) | (events["address"] == ABSENT))
+        size = events["size"]
+        bad = (device >= 0) & ((size >= _ABSURD) | (moves & ((size < 0) | (events["address"] == ABSENT))))
         self._reject("unreadable", bad)
         device[bad] = -1
         time = events["time_us"]

@@ -9,7 +9,8 @@ from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.categories import bytes_by_category, held_rows
 from viewer.analyses.memory.edges import block_keys, key_text
 from viewer.analyses.memory.figures import device_blocks
-from viewer.analyses.memory.layout import HOW, FailedRequest, failed_requests
+from viewer.analyses.memory.growth import capacity
+from viewer.analyses.memory.layout import HOW, FailedRequest, failed_requests, outside
 from viewer.analyses.memory.places import devices_of, instant
 from viewer.base.units import format_bytes
 from viewer.base.work import CancelToken
@@ -37,10 +38,14 @@ def _finding(session: Session, item: Input, device: int, label: str, failed: tup
         told.append(Evidence(f"allocated {format_bytes(top.allocated)}, reserved {format_bytes(top.reserved)}", place))
     if top.free is not None:
         told.append(Evidence(f"free on the device outside the allocator: {format_bytes(top.free)}", place))
+    others = outside(top, capacity(session, item, device))
+    if others is not None:
+        text = f"held outside the allocator (context, NCCL, graphs, other processes): {format_bytes(others)}"
+        told.append(Evidence(text, place))
     if top.largest is not None and top.split is not None:
         told.append(
             Evidence(
-                f"largest free block {format_bytes(top.largest)} against the request of {wanted}; "
+                f"largest free block that it could use {format_bytes(top.largest)} against the request of {wanted}; "
                 f"{format_bytes(top.split)} lie in holes of segments that are in use",
                 place,
             )

@@ -74,6 +74,9 @@ def layout_after(trace: Trace, device: int, event: int | None) -> Layout | None:
         time = int(e.time_ns[event])
         own = own[(s.start_ns[own] <= time) & (s.end_ns[own] > time)]
         blocks = held_rows(trace, device, event)
+    if not len(own):
+        nothing = np.zeros(0, np.int64)
+        return Layout(own, nothing, nothing, nothing, nothing.astype(np.bool_))
     b = trace.tables["blocks"]
     own = own[np.argsort(s.address[own], kind="stable")]
     at = np.searchsorted(s.address[own], b.address[blocks], "right") - 1
@@ -132,8 +135,8 @@ class FailedRequest:
     """A request that failed: an OOM event.
 
     Bytes; None where the source cannot tell. ``free`` is what the device said it had, ``cached`` reserved less
-    allocated, ``largest`` the largest hole, ``split`` what lies in holes of segments that are in use. ``fragmented``:
-    the holes of the request's kind together would have held it, none of them alone did.
+    allocated, ``split`` what lies in holes of segments that are in use. The request could use holes of its kind, stream
+    and pool: ``largest`` is the largest of them, and it is ``fragmented`` when all of them together would have held it.
     """
 
     event: int
@@ -174,10 +177,22 @@ def _failed(trace: Trace, device: int, event: int) -> FailedRequest:
     s = trace.tables["segments"]
     small = requested <= SMALL
     kind = np.array([(trace.text(k) == "small") == small for k in s.kind[layout.segment]], np.bool_)
+    kind &= (s.stream[layout.segment] == e.stream[event]) | (e.stream[event] == ABSENT)
+    kind &= (s.pool[layout.segment] == e.pool[event]) | (e.pool[event] < 0)
     size = layout.size[kind]
     fragmented = int(size.sum()) >= requested and int(size.max(initial=0)) < requested
     anywhere = layout.free + (free or 0)
     missing = max(0, requested - anywhere) or None
     return FailedRequest(
-        event, requested, free, allocated, reserved, cached, layout.largest, layout.split, fragmented, missing
+        event, requested, free, allocated, reserved, cached, int(size.max(initial=0)), layout.split, fragmented, missing
     )
+
+
+def outside(failed: FailedRequest, capacity: int | None) -> int | None:
+    """Bytes of the device that others than the allocator held when a request failed: capacity - reserved - free.
+
+    The context, NCCL's buffers, graphs, other processes. None where one of the three is not known.
+    """
+    if capacity is None or failed.free is None or failed.reserved is None:
+        return None
+    return max(0, capacity - failed.reserved - failed.free)

@@ -94,6 +94,32 @@ def test_a_request_that_fails_for_fragmentation_is_explained(tmp_path: Path) -> 
     assert "held by category" in told
 
 
+def test_holes_of_another_stream_or_pool_are_no_help(tmp_path: Path) -> None:
+    """They could not have held the request however they lay: nothing is fragmented."""
+    for number, (stream, pool) in enumerate(((7, (0, 0)), (0, (0, 5)))):
+        a = FakeAllocator(capacity=100 * MIB)
+        held = [a.alloc(20 * MIB, "forward:model.py", stream=stream, pool=pool) for _ in range(4)]
+        a.alloc(10 * MIB, "forward:model.py")
+        for one in held[::2]:
+            a.free(one)
+        with pytest.raises(OutOfMemory):
+            a.alloc(70 * MIB, "forward:model.py")
+        (tmp_path / str(number)).mkdir()
+        session = session_of(tmp_path / str(number), a)
+        assert [f.kind for f in found(session)] == ["out-of-memory"]
+
+
+def test_what_others_hold_of_the_device_is_told(tmp_path: Path) -> None:
+    a = FakeAllocator(capacity=100 * MIB)
+    a.others = 12 * MIB
+    a.alloc(60 * MIB, "forward:model.py")
+    with pytest.raises(OutOfMemory):
+        a.alloc(50 * MIB, "forward:model.py")
+    session = session_of(tmp_path, a).with_card(JobCard(hardware=HardwareCard(memory_bytes=100 * MIB)))
+    (only,) = found(session)
+    assert any("other processes): 12 MiB" in e.text for e in only.evidence)
+
+
 def test_a_device_that_is_truly_full_is_told_apart(tmp_path: Path) -> None:
     a = FakeAllocator(capacity=100 * MIB)
     for _ in range(4):
