@@ -40,7 +40,7 @@ def file_hfu(trace: Trace, card: JobCard) -> tuple[float | None, str]:
     if steps:
         at = np.concatenate([work.positions(s.rows) for s in steps])
         time = sum(figures.span_ns for s in steps for _, figures in s.devices)
-        over = f"{len(steps)} steps"
+        over = f"{len(steps)} step{'' if len(steps) == 1 else 's'}"
     else:
         at = np.arange(len(work))
         parts = [work.of_device(d) for d in work.devices]

@@ -37,7 +37,7 @@ def test_flops_over_peak_and_time_of_the_steps() -> None:
     )
     value, how = file_hfu(trace, EMPTY_CARD)
     assert value == pytest.approx(2 * FLOPS / (3e-3 * 989.4e12), rel=1e-3)
-    assert "over 1 steps" in how
+    assert "over 1 step;" in how
     card = JobCard(run=RunCard(dtype="bf16"), hardware=HardwareCard(peak_flops=10**15))
     assert file_hfu(trace, card)[0] == pytest.approx(2 * FLOPS / 3e12, rel=1e-6), "the card goes before the table"
 
