@@ -35,6 +35,8 @@ Bools = NDArray[np.bool_]
 SOON_NS: Final = 30_000
 """Compute that was queued and begins this soon after a communication, with nothing between, was held by it."""
 DEEPEST: Final = 64
+MOST_PARSED: Final = 20_000
+"""Waits whose arguments are read one by one to say for which stream they were."""
 REDUCES: Final = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE)
 _BACKWARD: Final = re.compile(
     r"autograd::engine::evaluate_function|Backward\d*$|\.backward$|^backward\b", re.IGNORECASE
@@ -100,7 +102,8 @@ def _build(session: Session, item: Input) -> Held:
     soon = has & (work.start_ns[safe] - end <= SOON_NS)
     queued = soon & (begun < end)
     same = queued & (work.lane[safe] == lane)
-    event = queued & ~same & _waited(trace, safe, end)
+    waiting = np.where(queued & ~same, _waiting(trace, safe, end), -1)
+    event = waiting >= 0
     blocked = has & (call >= 0) & (begun >= end) & _host_waited(trace, end, begun)
     inferred = queued & ~same & ~event & _queued_wait(trace, call_of[at], call)
     by[same], by[event], by[blocked], by[inferred] = 1, 2, 3, 4
@@ -112,6 +115,9 @@ def _build(session: Session, item: Input) -> Held:
     backward = np.zeros(count, np.bool_)
     backward[queued] = _launched_under(trace, call[queued])
     free = (same | event) & gradient & backward
+    for k in np.flatnonzero(free & event)[:MOST_PARSED].tolist():
+        free[k] = _waits_for(trace, int(waiting[k]), trace.lanes[int(lane[k])].stream)
+    free[np.flatnonzero(free & event)[MOST_PARSED:]] = False
     structural = ((same | event) & ~gradient) | (gradient & ~backward & _optimises(trace, call))
     structural |= (queued & needed) | blocked | (inferred & ~gradient)
     hiding[structural] = Hiding.STRUCTURAL
@@ -152,11 +158,11 @@ def _optimises(trace: Trace, call: I64) -> Bools:
     return out
 
 
-def _waited(trace: Trace, following: I64, end: I64) -> Bools:
-    """Whether the stream of each piece of work waited for an event until a communication ended."""
+def _waiting(trace: Trace, following: I64, end: I64) -> I64:
+    """The wait for an event that held the stream of each piece of work until a communication ended; -1 for none."""
     work = gpu_work(trace)
-    out = np.zeros(len(following), np.bool_)
-    for (device, stream), (start, stop) in _event_waits(trace).items():
+    out = np.full(len(following), -1, np.int64)
+    for (device, stream), (start, stop, rows) in _event_waits(trace).items():
         lanes = [
             lane.id
             for lane in trace.lanes
@@ -167,8 +173,16 @@ def _waited(trace: Trace, following: I64, end: I64) -> Bools:
             # The last wait that began before the work did; it ends with the communication, or covers that.
             i = np.searchsorted(start, work.start_ns[following[mine]], "right") - 1
             fits = (i >= 0) & (stop[np.maximum(i, 0)] >= end[mine] - SOON_NS)
-            out[mine[fits]] = True
+            out[mine[fits]] = rows[i[fits]]
     return out
+
+
+def _waits_for(trace: Trace, row: int, stream: int | None) -> bool:
+    """Whether a recorded wait says that it was for work of a stream."""
+    told = trace.args(row).get("wait_on_stream")
+    if isinstance(told, str) and told.strip().isdecimal() and len(told) < 20:
+        told = int(told)
+    return isinstance(told, int) and not isinstance(told, bool) and told == stream
 
 
 def _queued_wait(trace: Trace, launched: I64, following: I64) -> Bools:
@@ -198,10 +212,10 @@ def _queued_wait(trace: Trace, launched: I64, following: I64) -> Bools:
     return out
 
 
-def _event_waits(trace: Trace) -> dict[tuple[int, int], tuple[I64, I64]]:
-    """(device, stream) -> starts and ends of the stream's waits for events, by start."""
+def _event_waits(trace: Trace) -> dict[tuple[int, int], tuple[I64, I64, I64]]:
+    """(device, stream) -> starts, ends and rows of the stream's waits for events, by start."""
 
-    def build() -> dict[tuple[int, int], tuple[I64, I64]]:
+    def build() -> dict[tuple[int, int], tuple[I64, I64, I64]]:
         s = trace.slices
         rows = np.flatnonzero(s.paint == Paint.SYNC)
         if not len(rows):
@@ -209,14 +223,14 @@ def _event_waits(trace: Trace) -> dict[tuple[int, int], tuple[I64, I64]]:
         waits = flags_where(trace, s.name[rows], _WAIT_EVENT.search)
         rows = rows[waits[s.name[rows]]]
         lanes = lanes_of_rows(trace, rows)
-        out: dict[tuple[int, int], tuple[I64, I64]] = {}
+        out: dict[tuple[int, int], tuple[I64, I64, I64]] = {}
         for number in np.unique(lanes).tolist():
             lane = trace.lanes[number]
             if lane.device is None or lane.stream is None:
                 continue
             mine = rows[lanes == number]
             mine = mine[np.argsort(s.start_ns[mine], kind="stable")]
-            out[lane.device, lane.stream] = (s.start_ns[mine], s.start_ns[mine] + s.dur_ns[mine])
+            out[lane.device, lane.stream] = s.start_ns[mine], s.start_ns[mine] + s.dur_ns[mine], mine
         return out
 
     return trace.memo("communication_event_waits", build)

@@ -20,8 +20,8 @@ from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_faster
-from viewer.analyses.gpu_work import gpu_work
-from viewer.base.ids import ABSENT
+from viewer.analyses.gpu_work import GpuWork, gpu_work
+from viewer.base.ids import ABSENT, Paint
 from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_share
 from viewer.base.work import CancelToken
@@ -35,7 +35,7 @@ measurements with nccl-tests (2 to 8 GPUs of DGX A100 and H100)."""
 LEAST_PART: Final = 1 / 3
 """Own cost is at least this part of a small message's time."""
 NEXT_NS: Final = 30_000
-"""Messages of a train follow each other on their stream within this: nothing else was waited for."""
+"""Messages of a train follow each other on their stream within this, with no work that lies between two of them."""
 SHORTEST: Final = 4
 """Messages in a train from which joining them is worth a thought."""
 BUCKET: Final = 25 << 20
@@ -63,18 +63,21 @@ def _build(session: Session) -> Trains:
     small = (transfer > 0) & (every.size > 0) & np.isin(every.kind, [int(k) for k in KINDS])
     small &= own >= LEAST_PART * np.maximum(transfer, 1)
     lane = np.zeros(len(every.kind), np.int64)
+    until = np.full(len(every.kind), np.iinfo(np.int64).max)
     for item in session.inputs:
         mine = np.flatnonzero(every.input == item.index)
         if len(mine):
-            work = gpu_work(item.trace)
-            at = work.positions(operations(item.trace).row[every.at[mine]])
+            table, work = operations(item.trace), gpu_work(item.trace)
+            at = work.positions(table.row[every.at[mine]])
             lane[mine] = work.lane[at] + (np.int64(item.index) << 32)
+            until[mine] = _next_work(work, at, table.end_ns[every.at[mine]], item.base_ns)
     order = np.lexsort((every.start, lane))
     same = lane[order][1:] == lane[order][:-1]
     for column in (every.kind, every.group):
         same &= column[order][1:] == column[order][:-1]
     same &= small[order][1:] & small[order][:-1]
     same &= every.start[order][1:] - every.end[order][:-1] <= NEXT_NS
+    same &= every.start[order][1:] < until[order][:-1]
     number = np.concatenate(([0], np.cumsum(~same))) if len(order) else order
     length = np.bincount(number)[number] if len(order) else order
     size = np.where(small, every.size, 0)[order]
@@ -86,6 +89,23 @@ def _build(session: Session) -> Trains:
     less[order] = np.rint(cut * (1 - joined / np.maximum(length, 1))).astype(np.int64) if len(order) else 0
     lengths[order] = np.where(gone, length, 0)
     return Trains(less, lengths)
+
+
+def _next_work(work: GpuWork, at: I64, end: I64, base: int) -> I64:
+    """When the work ends that begins first after each kernel on its device and is no communication, raw + base ns.
+
+    What comes after that may have waited for it: it does not follow the kernel without a reason.
+    """
+    out = np.full(len(at), np.iinfo(np.int64).max)
+    for device in work.devices:
+        part = work.of_device(device)
+        other = part.start + np.flatnonzero(work.paint[part] != Paint.COMM)
+        mine = np.flatnonzero(work.device[at] == device)
+        if len(other) and len(mine):
+            i = np.searchsorted(work.start_ns[other], end[mine], "left")
+            has = i < len(other)
+            out[mine[has]] = work.end_ns[other[i[has]]] + base
+    return out
 
 
 def _own_cost(session: Session) -> I64:
@@ -148,7 +168,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         next_step="Join them: larger buckets (bucket_cap_mb, DistributedDataParallel; bucket_size, Megatron), one flat "
         "buffer, or coalesced operations; then look at the bus bandwidth at the new size.",
         how=f"Messages of known size of which at least a third of the transfer is cost of its own, at least {SHORTEST} "
-        "of one kind and group within 30 us of each other on one stream.",
+        "of one kind and group within 30 us of each other on one stream, with no compute "
+        "between two of them.",
         share=saving / step_ns,
         overlaps=("exposed",),
     )

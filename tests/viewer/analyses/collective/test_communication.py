@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DemoJob
-from tests.support.build import Event, annotation, call, kernel, make_session, make_trace, op
+from tests.support.build import Event, annotation, call, kernel, make_session, make_trace, op, sync
 from tests.support.ranks import RankJob
 from viewer.analyses.attribution import attribute
 from viewer.analyses.collective.communication import Figures, communication, total
@@ -107,6 +107,17 @@ def test_a_gradient_reduction_on_the_compute_stream_serialises_the_backward_pass
     ends = [reduce_(1_000, 5_000, 1, stream=7), annotation("Optimizer.step#Adam.step", 400, 300),
             call("cudaLaunchKernel", 500, 5, corr=9), kernel("adam", 6_500, 1_000, corr=9)]  # fmt: skip
     assert why(pair(ends, [reduce_(1_000, 5_000, 1)])) == [Hiding.STRUCTURAL]
+
+
+def test_a_wait_for_the_reductions_event_serialises_too_where_it_says_for_which_stream() -> None:
+    def ours(**args: object) -> list[Event]:
+        return [reduce_(1_000, 5_000, 1), *backward(9, 500), kernel("gemm", 6_100, 1_000, corr=9),
+                sync("Stream Wait Event", 900, 5_120, stream=7, args=args)]  # fmt: skip
+
+    other = [reduce_(1_000, 5_000, 1)]
+    assert why(pair(ours(wait_on_stream=20), other)) == [Hiding.SERIALISED]
+    assert why(pair(ours(wait_on_stream=24), other)) == [Hiding.UNKNOWN]
+    assert why(pair(ours(), other)) == [Hiding.UNKNOWN]
 
 
 def test_of_other_groups_the_next_compute_needs_the_result_and_late_launches_prove_nothing() -> None:

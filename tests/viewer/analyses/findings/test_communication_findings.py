@@ -25,6 +25,7 @@ from viewer.app.clocks import settle_clocks
 from viewer.base.job_card import BaselineCard, HardwareCard, JobCard, ModelCard, PlanCard, RunCard
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
+from viewer.store.trace import Trace
 
 KINDS = (
     "serialised-communication",
@@ -80,6 +81,23 @@ def test_small_messages_are_first_and_of_the_right_size() -> None:
 def test_few_or_large_messages_are_no_train() -> None:
     for job in (GradientJob(pieces=2), GradientJob(pieces=8, transfer_ns=8 * 800_000)):
         assert not (small_messages.trains(job.session()).less > 0).any()
+
+
+def test_messages_with_compute_between_them_are_no_train() -> None:
+    """Small tensor-parallel operations of every layer wait for the layer before: joining them is impossible."""
+
+    def rank(number: int) -> Trace:
+        events = []
+        for k in range(12):
+            about = {"group": "1", "group_size": 2, "seq": k, "in_elems": 4_096, "dtype": "BFloat16"}
+            at = k * 60_000 + number * 100
+            events += [
+                kernel("ncclAllReduce", at, 40_000, stream=7, collective="allreduce", about=about),
+                kernel("gemm", at + 41_000, 18_000, stream=7),
+            ]
+        return make_trace(*events, rank=number, path=f"{number}.json", world_size=2)
+
+    assert not small_messages.trains(make_session(rank(0), rank(1))).less.any()
 
 
 def test_without_steps_or_of_one_rank_nothing_is_found() -> None:
