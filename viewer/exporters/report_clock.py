@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from viewer.analyses.collective.alignment import RankClock, align
+from viewer.analyses.collective.as_peers import as_fast_as_peers
 from viewer.analyses.collective.causes import cause_of
 from viewer.analyses.collective.lateness import lateness
 from viewer.store.session import Input, Session
@@ -72,7 +73,7 @@ def straggler_part(session: Session, item: Input) -> Json | None:
         "cause": cause.code if cause is not None else None,
         "cause_share": round(cause.share, 3) if cause is not None else None,
         "pattern": pattern(found, group).kind or None,
-        "step_as_peers_ns": found.as_fast_as_peers(group),
+        "step_as_peers_ns": as_fast_as_peers(session, group),
     }
 
 

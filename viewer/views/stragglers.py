@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from viewer.analyses.collective.as_peers import as_fast_as_peers
 from viewer.analyses.collective.causes import Cause, cause_of
 from viewer.analyses.collective.lateness import OUTSIDE, SHARE_OF_STEP, Lateness, lateness
 from viewer.analyses.collective.rank_bandwidth import slow_links
@@ -31,7 +32,8 @@ HOW = (
     "What its late steps take longer than its peers': kernels by name, larger grids or more kernels, idle while the "
     "launch had not begun, data loading, garbage collection. In brackets: how much of its own lateness it explains.",
     "How its late steps lie: persistent (most of them), once (one run, or from a change on), comes and goes (jitter).",
-    "The median step replayed with this rank as fast as its peers, beside the measured one. " + ESTIMATE,
+    "The median step less what this rank alone adds: its own lateness (replayed), and after the gradient reduction "
+    "what its compute takes longer than its peers'. An estimate; another rank may then be the one that is waited for.",
 )
 LINK_HEADERS = ("kind", "group", "size", "busbw", "others", "waiting")
 LINK_HOW = (
@@ -62,7 +64,7 @@ def stragglers(session: Session) -> StragglersFrame:
 def _what_if(session: Session, found: Lateness, group: int | None) -> str:
     if group is None or found.step_ns is None:
         return ESTIMATE
-    replayed = found.as_fast_as_peers(group)
+    replayed = as_fast_as_peers(session, group)
     if replayed is None:
         return ESTIMATE
     gain = format_share(found.step_ns - replayed, found.step_ns)
@@ -81,7 +83,7 @@ def _ranking(session: Session, found: Lateness) -> tuple[TableFrame, tuple[Selec
         own, inherited, caused = figures if figures is not None else (None, None, None)
         cause = cause_of(session, group)
         late = pattern(found, group)
-        replayed = found.as_fast_as_peers(group)
+        replayed = as_fast_as_peers(session, group)
         yes = "yes" if found.straggler[i] else "no"
         label = shown(session.groups[group].label, 40)
         why = (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.ranks import RankJob
+from viewer.analyses.collective.as_peers import as_fast_as_peers
 from viewer.analyses.collective.lateness import lateness
 from viewer.app.clocks import settle_clocks
 from viewer.base.selection import Selection, SliceRef
@@ -60,10 +61,10 @@ def test_the_replayed_step_is_shorter_by_what_the_straggler_cost(late: Session) 
     found = lateness(late)
     assert found is not None
     assert found.step_ns is not None
-    replayed = found.as_fast_as_peers(3)
+    replayed = as_fast_as_peers(late, 3)
     assert replayed is not None
     assert found.step_ns - replayed == pytest.approx(4_000_000, rel=0.1)
-    assert found.as_fast_as_peers(0) == pytest.approx(found.step_ns, rel=0.01)
+    assert as_fast_as_peers(late, 0) == pytest.approx(found.step_ns, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -53,20 +53,10 @@ class Lateness:
     inherited: F64
     caused: F64
     straggler: NDArray[np.bool_]
-    saved: F64
-    """How much earlier the last shared operation of a step ends, over all ranks, when this rank is as its peers."""
     least: F64
     """Per rank the own lateness from which a step counts as late: 3 % of a step, at least twice the clock's doubt."""
     anchor_ns: I64
     """Per rank and step the begin of the operation at which lateness is read, session time; ABSENT for none."""
-
-    def as_fast_as_peers(self, group: int) -> int | None:
-        """The median step, ns, replayed with this rank as fast as its peers: an estimate. None without one."""
-        if group not in self.ranks or self.step_ns is None:
-            return None
-        saved = self.saved[self.ranks.index(group)]
-        known = saved[~np.isnan(saved)]
-        return self.step_ns - round(float(np.median(known))) if len(known) else None
 
     def ranking(self) -> list[int]:
         """RankGroup ids by the waiting that their own lateness caused, most first."""
@@ -107,8 +97,7 @@ def _build(session: Session) -> Lateness | None:
     factor = _as_peers(engine, role, _likeness(session, ranks))
     seen = engine.run(np.ones_like(factor))
     ideal = engine.run(factor)
-    own, inherited, caused, saved = (np.full((len(ranks), steps), np.nan) for _ in range(4))
-    ended = engine.ends(seen)
+    own, inherited, caused = (np.full((len(ranks), steps), np.nan) for _ in range(3))
     for i in range(len(ranks)):
         alone = np.ones_like(factor)
         mine = slice(engine.part(i, 0).start, engine.part(i, steps - 1).stop)
@@ -119,12 +108,11 @@ def _build(session: Session) -> Lateness | None:
         own[i, known] = np.maximum(seen[at] - value[at], 0)
         inherited[i, known] = np.maximum(seen[at] - ideal[at] - own[i, known], 0)
         caused[i, known] = (engine.waits(seen, i) - engine.waits(value, i))[known]
-        saved[i, known] = (ended - engine.ends(value))[known]
     own_time = np.array([[engine.own_time[engine.part(i, k)].sum() for k in range(steps)] for i in range(len(ranks))])
     least = _least(session, ranks, step_ns)
     straggler = _stragglers(own, least, role)
     read_at = np.where(anchor >= 0, graph.time[np.maximum(anchor, 0)], ABSENT)
-    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, saved, least, read_at)
+    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, least, read_at)
 
 
 class Engine:

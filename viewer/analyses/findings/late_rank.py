@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.collective.as_peers import could_save
 from viewer.analyses.collective.causes import (
     COLLECTION,
     HOST,
@@ -26,12 +27,10 @@ from viewer.analyses.collective.persistence import persistence
 from viewer.analyses.collective.rank_steps import rank_steps, step_selection
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.base.ids import ABSENT, Paint
 from viewer.base.selection import Selection
 from viewer.base.time import format_duration
 from viewer.base.units import format_share
 from viewer.base.work import CancelToken
-from viewer.jit.intervals import total, union
 from viewer.store.session import Session
 
 F64 = NDArray[np.float64]
@@ -71,7 +70,7 @@ def _finding(session: Session, found: Lateness, group: int) -> JobFinding:
     own, inherited, caused = found.of(group) or (0, 0, 0)
     step_ns = found.step_ns or 0
     cause = cause_of(session, group)
-    saving = could_save(session, found, group)
+    saving = could_save(session, group) or 0
     i = found.ranks.index(group)
     numbers = [s.number for s in rank_steps(session, session.groups[group])]
     late = persistence(found.own[i], float(found.least[i]))
@@ -126,36 +125,6 @@ def _evidence(
             Evidence(f"a further {format_duration(inherited, 1)} per step {label} inherits from ranks before it")
         )
     return tuple(out)
-
-
-def could_save(session: Session, found: Lateness, group: int) -> int:
-    """How much shorter a step gets at most when a rank is as fast as its peers, ns; see ``saving_how``."""
-    i = found.ranks.index(group)
-    role = roles(session)
-    peers = [r for r in found.ranks if r != group and role[r] == role[group]]
-    mine = _compute_after(session, found, group)
-    others = np.array([_compute_after(session, found, p) for p in peers]).reshape(-1, found.steps)
-    # Without peers nothing says how long its compute there should take.
-    usual = np.nanmedian(others, axis=0) if len(others) and not np.isnan(others).all(axis=0).any() else mine
-    gain = found.own[i] + np.maximum(np.nan_to_num(mine - usual), 0.0)
-    return round(float(np.nanmedian(gain)))
-
-
-def _compute_after(session: Session, found: Lateness, group: int) -> F64:
-    """float64[steps]: compute of a rank's steps after the operation at which its lateness is read; NaN for none."""
-    out = np.full(found.steps, np.nan)
-    for k, step in enumerate(rank_steps(session, session.groups[group])[: found.steps]):
-        at = int(found.anchor_ns[found.ranks.index(group), k])
-        if at == ABSENT:
-            continue
-        item = session.inputs[step.input]
-        s = item.trace.slices
-        rows = step.rows[s.paint[step.rows] == Paint.COMPUTE]
-        begin = np.maximum(s.start_ns[rows], item.clock.to_raw(at))
-        end = np.maximum(s.start_ns[rows] + s.dur_ns[rows], begin)
-        order = np.argsort(begin, kind="stable")
-        out[k] = total(*union(begin[order], end[order]))
-    return out
 
 
 def _victim(session: Session, found: Lateness, group: int, step: int) -> Selection | None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.ranks import RankJob
+from viewer.analyses.collective.as_peers import as_fast_as_peers
 from viewer.analyses.collective.lateness import lateness
 from viewer.analyses.collective.roles import roles
 from viewer.app.clocks import settle_clocks
@@ -40,7 +41,7 @@ def test_the_late_rank_is_named_with_its_own_lateness() -> None:
         "cause": "one slow kernel",
         "cause_share": row["cause_share"],
         "pattern": "persistent",
-        "step_as_peers_ns": found.as_fast_as_peers(3),
+        "step_as_peers_ns": as_fast_as_peers(session, 3),
     }
     assert row["cause_share"] > 0.9
 
