@@ -118,8 +118,7 @@ class FingerprintPanel(QWidget):
 
     @staticmethod
     def _compute(session: Session, cancel: CancelToken) -> FingerprintFrame:
-        cancel.check()
-        return fingerprint_frame(session)
+        return fingerprint_frame(session, cancel)
 
     def _show(self, frame: FingerprintFrame) -> None:
         self._frame = frame

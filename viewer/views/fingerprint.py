@@ -12,6 +12,7 @@ from viewer.base.card_fields import BY_PATH
 from viewer.base.figure_tiles import FigureTile, WaterfallRow
 from viewer.base.ids import Paint
 from viewer.base.time import format_duration
+from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
 _WORDS: Final = {
@@ -50,9 +51,9 @@ class FingerprintFrame:
     problem: str
 
 
-def fingerprint_frame(session: Session) -> FingerprintFrame:
-    """The panel's content for a job."""
-    found = fingerprint(session)
+def fingerprint_frame(session: Session, cancel: CancelToken | None = None) -> FingerprintFrame:
+    """The panel's content for a job. Raises Cancelled on request."""
+    found = fingerprint(session, cancel)
     tiles = tuple(tile(f) for f in found.figures)
     hfu = "–" if found.hfu is None else f"{found.hfu:.1%}"
     rows = () if found.waterfall is None else waterfall_rows(found.waterfall)

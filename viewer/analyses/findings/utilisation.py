@@ -18,7 +18,7 @@ SMALL: Final = 0.01
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """One finding, where the range applies and MFU is below it."""
     cancel.check()
-    found = fingerprint(session)
+    found = fingerprint(session, cancel)
     mfu, fall = found["mfu"], found.waterfall
     if mfu.value is None or mfu.status not in ("outside", "bad") or fall is None or not mfu.evidence:
         return

@@ -165,7 +165,8 @@ def hfu(session: Session) -> tuple[float | None, str]:
                     f"recorded shapes explain {seen} of the time of matrix products and attention, less than "
                     f"{ENOUGH:.0%}: profile with record_shapes"
                 )
-            per_rank.setdefault(group, {})[period.number] = _flops(session, period) * 1e9 / (period.span_ns * peak)
+            if period.step is not None and period.span_ns:
+                per_rank.setdefault(group, {})[period.number] = _flops(session, period) * 1e9 / (period.span_ns * peak)
     value = usual(per_rank)
     if value is not None and value > 1:
         return None, "recorded shapes claim more FLOPs than the peak allows: peak, dtype or times contradict each other"

@@ -104,7 +104,9 @@ def _of_step(session: Session, group: int, step: RankStep) -> Period | None:
     of_rows = {id(s.rows): s for s in step_table(trace).steps}
     work = gpu_work(trace)
     used = sorted(set(work.device[work.positions(step.rows)].tolist()))
-    return _period(session, group, step.number, step.input, (step.start_ns, step.end_ns), used, of_rows[id(step.rows)])
+    return _period(
+        session, group, step.number, step.input, (step.start_ns, step.end_ns), used, of_rows.get(id(step.rows))
+    )
 
 
 def _whole(session: Session, group: int, index: int) -> Period | None:

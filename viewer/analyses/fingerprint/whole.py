@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from viewer.analyses.fingerprint.bubble import pipeline_bubble
 from viewer.analyses.fingerprint.exposed_comm import exposed_communication
@@ -11,6 +12,8 @@ from viewer.analyses.fingerprint.memory_peak import memory_peak, unused_reserve
 from viewer.analyses.fingerprint.mfu import hfu, mfu
 from viewer.analyses.fingerprint.step_gap import step_gap
 from viewer.analyses.fingerprint.waterfall import Waterfall, waterfall
+from viewer.base.memo import Memo
+from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
 
@@ -27,18 +30,24 @@ class Fingerprint:
         return next(f for f in self.figures if f.key == key)
 
 
-def fingerprint(session: Session) -> Fingerprint:
-    """The training fingerprint of a job. Built once per session and card."""
-    return session.card_memo("fingerprint", lambda: _build(session))
+FIGURES: Final = (mfu, exposed_communication, memory_peak, unused_reserve, pipeline_bubble, step_gap)
 
 
-def _build(session: Session) -> Fingerprint:
-    figures = (
-        mfu(session),
-        exposed_communication(session),
-        memory_peak(session),
-        unused_reserve(session),
-        pipeline_bubble(session),
-        step_gap(session),
-    )
-    return Fingerprint(figures, *hfu(session), waterfall(session))
+def fingerprint(session: Session, cancel: CancelToken | None = None) -> Fingerprint:
+    """The training fingerprint of a job. Built once per session and card; ``cancel`` is asked between figures.
+
+    Not for builders of ``session.card_memo``: it has a lock of its own, so that other panels do not wait for it.
+    """
+    kept = session.card_memo("fingerprint", Memo)
+    return kept.get("whole", lambda: _build(session, cancel or CancelToken()))
+
+
+def _build(session: Session, cancel: CancelToken) -> Fingerprint:
+    figures = []
+    for figure in FIGURES:
+        cancel.check()
+        figures.append(figure(session))
+    cancel.check()
+    told = hfu(session)
+    cancel.check()
+    return Fingerprint(tuple(figures), *told, waterfall(session))

@@ -18,8 +18,10 @@ from viewer.analyses.fingerprint.step_gap import step_gap
 from viewer.analyses.fingerprint.waterfall import waterfall
 from viewer.analyses.fingerprint.whole import fingerprint
 from viewer.app.clocks import settle_clocks
+from viewer.base.errors import Cancelled
 from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.base.selection import Selection, TimeRange
+from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
 AT_PEAK = 300
@@ -292,3 +294,12 @@ def test_red_needs_both_range_and_theory(value: float | None, theory: float | No
 def test_more_than_the_range_is_fine_where_more_is_better() -> None:
     assert Figure("x", "X", "", value=0.6, low=0.4, high=0.55, lower_is_better=False, applies=True).status == "ok"
     assert Figure("x", "X", "", value=0.3, low=0.4, lower_is_better=False, applies=True).status == "outside"
+
+
+def test_a_cancelled_fingerprint_is_built_again_when_it_is_asked_for() -> None:
+    session = job()
+    token = CancelToken()
+    token.cancel()
+    with pytest.raises(Cancelled):
+        fingerprint(session, token)
+    assert fingerprint(session) is fingerprint(session, CancelToken())
