@@ -91,6 +91,10 @@ def compare_report(found: Comparison) -> Json:
             }
             for m in found.memory
         ],
+        "surroundings": [
+            {"name": _text(d.name), "base": d.base and _text(d.base), "test": d.test and _text(d.test)}
+            for d in found.surroundings
+        ],
         "findings": {
             "gained": [_finding(f) for f in found.findings_gained],
             "lost": [_finding(f) for f in found.findings_lost],

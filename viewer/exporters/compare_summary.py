@@ -37,7 +37,7 @@ def compare_summary(report: Json) -> str:
         return f"not comparable: {report['reason']}\n"
     blocks = [_head(report), _identity(report), _causes(report), _fingerprint(report), _ranks(report)]
     blocks += [_table(report, key, title) for key, title in _TABLES]
-    blocks += [_findings(report), _notes(report)]
+    blocks += [_surroundings(report), _findings(report), _notes(report)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -63,14 +63,18 @@ def _head(report: Json) -> list[str]:
         return [*lines, "identical: both runs hold the same events"]
     noise = {True: "beyond noise", False: "within noise", None: "noise unknown, too few steps"}[step["significant"]]
     band = f" (± {format_duration(step['band_ns'], 2)})" if step["band_ns"] is not None else ""
+    change = " ".join(t for t in (signed(step["delta_ns"]), in_percent(step["pct"])) if t)
+    name = "step" if report["part"]["by"] == "step" else "trace"
     lines.append(
-        f"step {format_duration(step['base_ns'])} → {format_duration(step['test_ns'])}: {signed(step['delta_ns'])} "
-        f"{in_percent(step['pct'])}, {noise}{band}"
+        f"{name} {format_duration(step['base_ns'])} → {format_duration(step['test_ns'])}: {change}, {noise}{band}"
     )
+    change = " ".join(t for t in (signed(report["delta_ns"]), in_percent(report["delta_pct"])) if t)
     lines.append(
         f"kernel time {format_duration(base['compared_sum_ns'])} → {format_duration(test['compared_sum_ns'])}: "
-        f"{signed(report['delta_ns'])} {in_percent(report['delta_pct'])} (sum over all)"
+        f"{change} (sum over all)"
     )
+    if not any(_differing(report, key) for key, _ in _TABLES):
+        lines.append("no kernel, operation, operator or gap differs")
     return lines
 
 
@@ -82,13 +86,14 @@ def _identity(report: Json) -> list[str]:
     found = report["identity"]
     if not found:
         return []
-    table = [("median over steps", "base", "", "test", "", "change")]
+    by_step = report["part"]["by"] == "step"
+    table = [("median over steps" if by_step else "whole trace", "base", "", "test", "", "change")]
     whole = [found["span_ns"][side]["median_ns"] for side in ("base", "test")]
     for title, key in _FIGURES:
         one, other = found[key]["base"], found[key]["test"]
         table.append(
             (
-                title,
+                title if by_step or key != "span_ns" else "span",
                 _with_spread(one),
                 format_share(one["median_ns"], whole[0]),
                 _with_spread(other),
@@ -162,7 +167,7 @@ def _ranks(report: Json) -> list[str]:
 
 
 def _table(report: Json, key: str, title: str) -> list[str]:
-    rows = [r for r in report[key] if r["base_ns"] != r["test_ns"] or r["status"] != "both" or r["changed"]]
+    rows = _differing(report, key)
     certain = [r for r in rows if r["own_significant"] or r["significant"]]
     if report["part"]["noise_known"] and key in ("operators", "host", "gaps"):
         rows = certain
@@ -187,6 +192,14 @@ def _table(report: Json, key: str, title: str) -> list[str]:
             )
         )
     return aligned(table, (4, 5))
+
+
+def _differing(report: Json, key: str) -> list[Json]:
+    def differs(row: Json) -> bool:
+        told = {name for name, pair in row["changed"].items() if pair["base"] != pair["test"]}
+        return row["base_ns"] != row["test_ns"] or row["status"] != "both" or bool(told)
+
+    return [r for r in report[key] if differs(r)]
 
 
 def _words(row: Json) -> str:
@@ -223,6 +236,19 @@ def _waiting(row: Json) -> Sequence[str]:
 def _values(values: Any) -> str:
     some = values if isinstance(values, list) else [values]
     return printable(" / ".join(str(v) for v in some[:2]) + (" …" if len(some) > 2 else ""), 40)
+
+
+def _surroundings(report: Json) -> list[str]:
+    rows = report["surroundings"]
+    if not rows:
+        return []
+    shown = [
+        f"{printable(d['name'], 40)} {printable(d['base'] or 'not stated', 60)} → "
+        f"{printable(d['test'] or 'not stated', 60)}"
+        for d in rows[:TOP]
+    ]
+    more = f"; {len(rows) - TOP} more in the JSON report" if len(rows) > TOP else ""
+    return [f"the runs also differ in {'; '.join(shown)}{more}"]
 
 
 def _findings(report: Json) -> list[str]:

@@ -73,13 +73,19 @@ class LinkedLanes(QObject):
         timeline.headers.width_dragged.connect(self.timeline.headers.width_dragged)
         timeline.scrollbar.valueChanged.connect(self._base_scrolled)
         self.timeline.scrollbar.valueChanged.connect(self._test_scrolled)
-        timeline.legend.hide()  # the one below serves both
+        timeline.lanes.arranged.connect(self._arrange)
+        timeline.lanes.looks.filtered.connect(self._arrange)
+        # One legend, one overview and one filter serve both: room is for lanes.
+        timeline.legend.hide()
+        self.timeline.minimap.hide()
+        self.timeline.lane_tools.box.hide()
 
     def show(self, session: Session, name: str) -> None:
         """Show the lanes of the test run."""
         self.lanes.label.setText(name)
         self.context.set_session(session)
         self.timeline.headers.width_dragged.emit(self._base_lanes.headers.width())
+        self._arrange()
 
     def compare(self, found: Comparison) -> None:
         """Lay the first pair of steps (or the whole traces) over each other."""
@@ -143,6 +149,8 @@ class LinkedLanes(QObject):
         self._base.theme_changed.disconnect(self._set_theme)
         self._base_lanes.headers.width_dragged.disconnect(self.timeline.headers.width_dragged)
         self._base_lanes.scrollbar.valueChanged.disconnect(self._base_scrolled)
+        self._base_lanes.lanes.arranged.disconnect(self._arrange)
+        self._base_lanes.lanes.looks.filtered.disconnect(self._arrange)
         self._base_lanes.legend.show()
         self._work.shutdown()
         self.lanes.deleteLater()
@@ -185,6 +193,13 @@ class LinkedLanes(QObject):
             self._moving = True
             follower.scrollbar.setValue(value)
             self._moving = False
+
+    def _arrange(self) -> None:
+        """Fold, hide, sort and filter as the base does: lanes of one rank and stream have one key in both."""
+        now, lanes = self._base_lanes.lanes.arrangement, self.timeline.lanes
+        if now.filter != lanes.arrangement.filter:
+            lanes.set_filter(now.filter)
+        lanes.set_arrangement(now)
 
     def _set_theme(self, theme: Theme) -> None:
         self.context.set_theme(theme)

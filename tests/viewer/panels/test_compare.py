@@ -160,6 +160,14 @@ def test_either_window_moves_the_other(context: JobContext, lanes: tuple[Timelin
     assert context.window.length_ns < 1_000_000
 
 
+def test_lanes_are_folded_and_filtered_in_both(qtbot: QtBot, lanes: tuple[TimelinePanel, LinkedLanes]) -> None:
+    timeline, linked = lanes
+    timeline.toggle_group(1)
+    assert linked.timeline.collapsed == timeline.collapsed == frozenset({1})
+    timeline.lanes.set_filter("adam")
+    qtbot.waitUntil(lambda: linked.timeline.lanes.arrangement.filter == "adam")
+
+
 def test_a_chosen_pair_starts_at_one_place(
     context: JobContext, lanes: tuple[TimelinePanel, LinkedLanes], found: Comparison
 ) -> None:

@@ -16,6 +16,7 @@ from viewer.analyses.comparison.pairing import Pairing, pair_runs
 from viewer.analyses.comparison.rows import Change, ordered
 from viewer.analyses.comparison.sameness import identical
 from viewer.analyses.comparison.spans import span_parts
+from viewer.analyses.comparison.surroundings import Difference, surroundings
 from viewer.analyses.comparison.waterfall import Waterfall, waterfall
 from viewer.analyses.comparison.work import Side, sides
 from viewer.analyses.findings.base import JobFinding
@@ -49,7 +50,8 @@ class Comparison:
     noise first, the largest change without waiting before smaller ones. ``kernels`` are all GPU work by name,
     ``operators`` GPU time by the operator that launched it, ``host`` the CPU's own time in operators, ``gaps`` idle
     stretches by their neighbours. ``fingerprint`` has the five figures of both, ``memory`` the peaks of the ranks that
-    recorded it. ``findings_gained`` are the test run's whose id the base lacks.
+    recorded it, ``surroundings`` what the files state differently (GPU, versions, switches of the profiler).
+    ``findings_gained`` are the test run's whose id the base lacks.
     """
 
     base: Session
@@ -69,6 +71,7 @@ class Comparison:
     gaps: tuple[Change, ...] = ()
     fingerprint: tuple[FigureChange, ...] = ()
     memory: tuple[MemoryChange, ...] = ()
+    surroundings: tuple[Difference, ...] = ()
     findings_gained: tuple[JobFinding, ...] = ()
     findings_lost: tuple[JobFinding, ...] = ()
     findings_kept: tuple[tuple[JobFinding, JobFinding], ...] = ()
@@ -128,6 +131,7 @@ def compare(base: Session, test: Session, cancel: CancelToken | None = None) -> 
         gaps=tuple(gaps),
         fingerprint=figure_changes(base, test),
         memory=memory_changes(base, test, pairing),
+        surroundings=surroundings(base, test, pairing),
         findings_gained=gained,
         findings_lost=lost,
         findings_kept=kept,
