@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 TITLE: Final = "Communication"
 MOST: Final = 40
 PARTS: Final = (
-    ("waiting for late ranks", "wait_ns"),
+    ("waiting for other ranks", "wait_ns"),
+    ("– of it receives along the pipeline", "pipeline_wait_ns"),
     ("volume beyond the plan", "volume_ns"),
     ("rate below the baseline", "rate_ns"),
     ("ideal transfer that nothing hid", "unhidden_ns"),

@@ -160,6 +160,8 @@ def _build(session: Session) -> Baseline:
     if curves:
         kinds = sorted({c.kind.text for c in curves})
         sentence = f"Measured with nccl-tests ({', '.join(kinds)}; {', '.join(sorted({c.source for c in curves}))})."
+        if link is not None:
+            sentence += f" Other kinds against the link's rate of {stated}, {link / 1e9:,.0f} GB/s, a table figure."
     elif link is not None:
         sentence = (
             f"The link's rate of {stated}, {link / 1e9:,.0f} GB/s each way: a table figure without latency, so small "

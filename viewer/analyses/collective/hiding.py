@@ -37,6 +37,15 @@ SOON_NS: Final = 30_000
 DEEPEST: Final = 64
 MOST_PARSED: Final = 20_000
 """Waits whose arguments are read one by one to say for which stream they were."""
+DELIVERS: Final = (
+    Kind.RECV,
+    Kind.ALL_GATHER,
+    Kind.ALL_TO_ALL,
+    Kind.ALL_TO_ALL_V,
+    Kind.BROADCAST,
+    Kind.SCATTER,
+)
+"""Kinds that bring what is worked on next: parameters, activations, tokens. A reduction may be for later."""
 REDUCES: Final = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE)
 _BACKWARD: Final = re.compile(
     r"autograd::engine::evaluate_function|Backward\d*$|\.backward$|^backward\b", re.IGNORECASE
@@ -111,7 +120,7 @@ def _build(session: Session, item: Input) -> Held:
     group = groups.of_local[item.index][table.group]
     gradient = gradient_groups(session)[group] & np.isin(table.kind, [int(k) for k in REDUCES])
     purposes = np.array([g.purpose in ("tp", "cp", "ep", "pp") for g in groups.groups] + [False], np.bool_)
-    needed = (table.kind == Kind.RECV) | (purposes[group] & ~gradient)
+    needed = np.isin(table.kind, [int(k) for k in DELIVERS]) | (purposes[group] & ~gradient)
     backward = np.zeros(count, np.bool_)
     backward[queued] = _launched_under(trace, call[queued])
     free = (same | event) & gradient & backward

@@ -223,6 +223,15 @@ def test_every_sample_sums(shared: Path) -> None:
             assert found.figures is None or found.figures.exposed_ns == exposed
 
 
+def test_a_gather_that_queued_compute_begins_right_after_is_what_it_waited_for() -> None:
+    ours = [reduce_(1_000, 5_000, 1, desc="", collective="allgather"), *backward(9, 500),
+            kernel("gemm", 6_500, 1_000, corr=9)]  # fmt: skip
+    other = [reduce_(1_000, 5_000, 1, desc="", collective="allgather")]
+    assert why(pair(ours, other)) == [Hiding.STRUCTURAL]
+    reduced = [replace(e, collective="allreduce") if e.collective else e for e in ours]
+    assert why(pair(reduced, [reduce_(1_000, 5_000, 1, desc="")])) == [Hiding.UNKNOWN]
+
+
 def test_gradients_that_the_optimizer_reads_next_had_to_come_however_late_it_begins() -> None:
     ends = [reduce_(1_000, 5_000, 1), annotation("Optimizer.step#Adam.step", 7_000, 300),
             call("cudaLaunchKernel", 7_100, 5, corr=9), kernel("adam", 90_000, 1_000, corr=9)]  # fmt: skip
