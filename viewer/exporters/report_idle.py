@@ -9,6 +9,7 @@ from viewer.analyses.idle import idle
 from viewer.analyses.idleness.gap_list import IdleGap
 from viewer.analyses.idleness.launch_bound import Stretch
 from viewer.analyses.idleness.profile import idleness, idleness_in
+from viewer.analyses.idleness.serial import Serial, serial_streams
 from viewer.analyses.idleness.sites import site_of
 from viewer.analyses.steps import step_table
 from viewer.store.trace import Trace
@@ -17,12 +18,14 @@ Json = dict[str, Any]
 
 MOST_GAPS: Final = 20
 MOST_STRETCHES: Final = 20
+MOST_SERIAL: Final = 20
 
 
 def idle_part(trace: Trace, device: int, window: Window | None) -> Json | None:
     """The idle time of one device over a window of raw ns (or its whole span); None without GPU work.
 
-    ``gaps`` are the longest ones in the window, ``launch_bound`` describes the whole file. Times are its raw ns.
+    ``gaps`` are the longest ones in the window, ``launch_bound`` and ``serial_streams`` describe the whole file. Times
+    are its raw ns.
     """
     split = idle(trace, device, window)
     found = idleness(trace, device) if window is None else idleness_in(trace, device, window, MOST_GAPS)
@@ -46,6 +49,7 @@ def idle_part(trace: Trace, device: int, window: Window | None) -> Json | None:
             "kernels": sum(s.kernels for s in found.stretches),
             "longest": [_stretch(trace, s) for s in longest[:MOST_STRETCHES]],
         },
+        "serial_streams": [_serial(trace, s) for s in serial_streams(trace, device)[:MOST_SERIAL]],
     }
 
 
@@ -68,6 +72,18 @@ def _gap(trace: Trace, gap: IdleGap) -> Json:
         "after": _name(trace, gap.after_row),
         "step": None if gap.step is None else step_table(trace).steps[gap.step].index,
         "between_steps": gap.between,
+    }
+
+
+def _serial(trace: Trace, pair: Serial) -> Json:
+    return {
+        "first_stream": trace.lanes[pair.first_lane].stream,
+        "second_stream": trace.lanes[pair.second_lane].stream,
+        "forced_by": pair.forced,
+        "count": pair.count,
+        "possible_ns": pair.possible_ns,
+        "first": trace.name(pair.first_row),
+        "second": trace.name(pair.second_row),
     }
 
 

@@ -14,6 +14,7 @@ from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.store.session import Session
 from viewer.views.gaps import GapsFrame, gaps_frame
+from viewer.views.idle_tables import serial_frame, stretches_frame
 from viewer.views.idle_words import words_of
 from widgets.bar import StackedBar
 from widgets.table import DataTable
@@ -30,7 +31,9 @@ LENGTHS: Final = (
     ("≥ 1 ms", 1_000_000),
     ("≥ 10 ms", 10_000_000),
 )
-Asked = tuple[int, int | None, str | None, int]
+GAPS, LAUNCHES, SERIAL = "gaps", "launches", "serial"
+VIEWS: Final = ((GAPS, "Gaps"), (LAUNCHES, "Launch-bound stretches"), (SERIAL, "Streams one after the other"))
+Asked = tuple[int, str, int | None, str | None, int]
 
 
 class GapsPanel(QWidget):
@@ -43,7 +46,7 @@ class GapsPanel(QWidget):
         self.frame: GapsFrame | None = None
         self.setAccessibleName("Gaps")
         self._build()
-        for box in (self.scope, self.cause, self.length):
+        for box in (self.what, self.scope, self.cause, self.length):
             box.currentIndexChanged.connect(self._refresh)
         self.causes.row_chosen.connect(self._choose)
         self.gaps.jump_requested.connect(context.jump)
@@ -54,6 +57,9 @@ class GapsPanel(QWidget):
         self._show_message(HINT)
 
     def _build(self) -> None:
+        self.what = self._combo("What is listed", "Gaps, runs of kernels that wait for launches, or streams in series")
+        for name, text in VIEWS:
+            self.what.addItem(text, name)
         self.scope = self._combo("Whose gaps", "The gaps of all ranks, or of the rank that is selected")
         self.scope.addItem("All ranks", False)
         self.scope.addItem("Selected rank", True)
@@ -69,7 +75,7 @@ class GapsPanel(QWidget):
         self.note = WrapLabel(self, max_lines=2)
         tools = QHBoxLayout()
         tools.setSpacing(6)
-        for box in (self.scope, self.cause, self.length):
+        for box in (self.what, self.scope, self.cause, self.length):
             tools.addWidget(box)
         tools.addWidget(self.sentence, 1)
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)
@@ -118,7 +124,7 @@ class GapsPanel(QWidget):
     def _show_message(self, text: str) -> None:
         self.frame = None
         self.sentence.set_text(text)
-        for part in (self.bar, self.note, self.parts, self.cause, self.length, self.scope):
+        for part in (self.bar, self.note, self.parts, self.what, self.cause, self.length, self.scope):
             set_shown(part, False)
 
     def _refresh(self, _: object = None) -> None:
@@ -132,7 +138,8 @@ class GapsPanel(QWidget):
             return
         group = self._context.selection.group if self.scope.currentData() else None
         cause, least = self.cause.currentData(), int(self.length.currentData() or 0)
-        asked = (id(session), group, cause, least)
+        what = str(self.what.currentData())
+        asked = (id(session), what, group, cause, least)
         if asked == self._asked:
             return
         if self._asked is None:
@@ -140,6 +147,10 @@ class GapsPanel(QWidget):
         self._asked = asked
 
         def compute(cancel: CancelToken, session: Session = session) -> GapsFrame:
+            if what == LAUNCHES:
+                return stretches_frame(session, group, cancel)
+            if what == SERIAL:
+                return serial_frame(session, group, cancel)
             return gaps_frame(session, group, cause, least, cancel)
 
         self._context.work.submit(KEY, compute, self._show, self._failed)
@@ -155,12 +166,16 @@ class GapsPanel(QWidget):
             self.causes.set_frame(frame.causes)
         if frame.gaps is not None:
             self.gaps.set_frame(frame.gaps)
-        there = frame.bar is not None
-        for part in (self.bar, self.note, self.parts, self.cause, self.length):
-            set_shown(part, there)
+        by_cause = frame.bar is not None
+        for part in (self.bar, self.causes, self.cause, self.length):
+            set_shown(part, by_cause)
+        set_shown(self.parts, by_cause or frame.gaps is not None)
         set_shown(self.gaps, frame.gaps is not None)
+        set_shown(self.note, bool(frame.note))
+        set_shown(self.what, True)
         set_shown(self.scope, len(self._context.session.groups) > 1)
-        self._fill_causes(frame.names)
+        if by_cause:
+            self._fill_causes(frame.names)
 
     def _fill_causes(self, names: tuple[str, ...]) -> None:
         """Offer the causes that occur; a chosen one that does not occur here stays in the list."""

@@ -65,7 +65,7 @@ def gaps_frame(
     Raises:
         Cancelled: on request.
     """
-    found = list(_devices(session, group, cancel or CancelToken()))
+    found = list(devices_of(session, group, cancel or CancelToken()))
     total = sum(idle.book.idle_ns for _, idle in found)
     if not found:
         return GapsFrame("There is no GPU work, so there are no gaps.")
@@ -90,7 +90,8 @@ def gaps_frame(
     )
 
 
-def _devices(session: Session, group: int | None, cancel: CancelToken) -> Iterator[tuple[Input, Idleness]]:
+def devices_of(session: Session, group: int | None, cancel: CancelToken) -> Iterator[tuple[Input, Idleness]]:
+    """The idle time of each device of a rank (RankGroup id, None for all). Raises Cancelled."""
     for item in session.inputs:
         if group is not None and session.group_of(item.index).id != group:
             continue
@@ -187,7 +188,7 @@ def _list(
             cells.append(dur(size))
         cells.append(_parts(gap))
         if several:
-            cells.append(_rank(session, item, gap))
+            cells.append(rank_cell(session, item, gap.device))
         cells += [
             _step(item, gap),
             word(_name(item, gap.culprit_row)),
@@ -234,9 +235,10 @@ def _step(item: Input, gap: IdleGap) -> tuple[str, int | None]:
     return (f"→ {number}" if gap.between else str(number)), number
 
 
-def _rank(session: Session, item: Input, gap: IdleGap) -> tuple[str, tuple[int, int]]:
+def rank_cell(session: Session, item: Input, device: int) -> tuple[str, tuple[int, int]]:
+    """Whose device it is."""
     group = session.group_of(item.index)
     text = shown(group.label, 60)
-    if len(gpu_work(item.trace).devices) > 1 and gap.device != ABSENT:
-        text += f", {device_name(item, gap.device)}"
-    return text, (group.rank if group.rank is not None else group.id, gap.device)
+    if len(gpu_work(item.trace).devices) > 1 and device != ABSENT:
+        text += f", {device_name(item, device)}"
+    return text, (group.rank if group.rank is not None else group.id, device)

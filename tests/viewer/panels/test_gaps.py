@@ -117,3 +117,24 @@ def test_a_job_without_gaps_hides_the_tools(qtbot: QtBot, context: JobContext, p
     assert panel.parts.isHidden()
     assert panel.cause.isHidden()
     context.set_theme(theme("dark"))
+
+
+def test_other_lists_in_the_same_panel(qtbot: QtBot, context: JobContext, panel: GapsPanel) -> None:
+    from tests.support.host_job import launch_bound_job
+
+    context.set_session(make_session(launch_bound_job().trace()))
+    panel.show()
+    panel.what.setCurrentIndex(1)
+    settle(qtbot, context)
+    assert "wait" in panel.sentence.text()
+    assert panel.gaps.model().rowCount() > 5
+    assert panel.causes.isHidden()
+    assert panel.cause.isHidden()
+    panel.what.setCurrentIndex(2)
+    settle(qtbot, context)
+    assert panel.sentence.text() == "No two streams ran one after the other."
+    assert panel.parts.isHidden()
+    panel.what.setCurrentIndex(0)
+    settle(qtbot, context)
+    assert panel.causes.isVisible()
+    assert panel.gaps.isVisible()

@@ -103,10 +103,11 @@ def _build(trace: Trace, device: int) -> _Found:
     waits = has & ~same_call & empty & (other == 0) & (length <= LONGEST_NS)
 
     at = np.searchsorted(mine, after)
-    joins = (np.diff(at) - 1 <= MOST_QUEUED) & waits[1:] & waits[:-1]
+    step_of = step_of_work(trace)
+    joins = (np.diff(at) - 1 <= MOST_QUEUED) & waits[1:] & waits[:-1] & (np.diff(step_of[after]) == 0)
     first = np.flatnonzero(np.concatenate(([True], ~joins)))
     last = np.append(first[1:], n)
-    step_of, idle = step_of_work(trace), device_gaps(trace, device)
+    idle = device_gaps(trace, device)
     out, chosen = [], np.zeros(n, np.bool_)
     for a, b in zip(first, last, strict=True):
         if b - a < LEAST_KERNELS or not waits[a]:
