@@ -101,7 +101,7 @@ def _device(session: Session, card: JobCard) -> JobCard:
         return card  # none, or a job on several kinds of devices
     name, sms, memory = told.pop()
     found = find_device(card.hardware.gpu or name, sms if card.hardware.gpu is None else None, memory)
-    if name:
+    if name and name.isprintable() and len(name) <= LONGEST_TEXT:
         card = _put(card, "hardware.gpu", name, "deviceProperties of the traces")
     card = _put(card, "hardware.memory_bytes", memory, "totalGlobalMem of the traces")
     return card if found is None else _with_table(card, found)

@@ -20,6 +20,8 @@ from viewer.base.job_card import EMPTY_CARD, CardValue, JobCard
 from viewer.base.quantities import quantity_text
 
 MAX_BYTES: Final = 1 << 20
+LONGEST_LINE: Final = 200
+"""So much of a line is looked at for its key."""
 _MEND: Final = "Mend the file, or write one with Save in the panel Job card."
 _PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -224,7 +226,8 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._at: dict[tuple[str, str], int] = {}
         part = ""
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, whole in enumerate(text.splitlines(), 1):
+            line = whole[:LONGEST_LINE]  # the patterns take the square of a line's length at worst
             if header := _HEADER.match(line):
                 part = header[1].replace(" ", "")
                 self._at.setdefault((part.partition(".")[0], part.partition(".")[2]), number)

@@ -119,6 +119,13 @@ def test_any_bytes_are_a_card_or_an_error(data: bytes) -> None:
     assert isinstance(found, JobCard) or "\n" not in found
 
 
+def test_long_lines_take_no_long_time() -> None:
+    blank = b" " * 200_000
+    with pytest.raises(InputError, match="no field"):
+        parse_card(b"[model]\n" + blank + b"\n#" + blank + b"\nx = 1\n", "card.toml")
+    assert parse_card(b"[model]\nname = 'a'" + blank, "card.toml").model.name == "a"
+
+
 def test_what_was_filled_in_is_written_as_a_comment() -> None:
     text = card_text(EMPTY_CARD.with_value("plan.tp", 8, "size of\nthe groups"))
     assert text == "[plan]\n# tp = 8  (size of\\nthe groups)\n"
