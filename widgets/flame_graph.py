@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen, QResiz
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
 from viewer.base.flame_frame import FlameFrame
-from viewer.base.theme import Theme
+from viewer.base.theme import Theme, text_upon
 from viewer.base.time import format_duration
 from widgets.painted import PaintedWidget
 from widgets.theming import color, mix, paint_color, safe_tip
@@ -299,8 +299,8 @@ class FlameGraph(PaintedWidget):
     def _colors(self, theme: Theme, frame: FlameFrame, node: int, base: QColor) -> tuple[QColor, QColor]:
         paint = frame.paints[node]
         fill = color(theme, "button") if paint is None else paint_color(theme, paint)
-        ink = color(theme, "text") if paint is None else QColor(theme.paint_text[paint])
-        fill = mix(fill, base, 0.06 * self._shades[node])
+        fill = mix(fill, base, 0.05 * self._shades[node])
+        ink = color(theme, "text") if paint is None else QColor(text_upon(fill.name()))
         faint = node != self.focus and node in self._path
         if self._found is not None and not self._found[node]:
             return mix(fill, base, 0.75), color(theme, "muted")

@@ -194,8 +194,8 @@ def _frame(table: OpTable, peaks: Peaks | None, several: bool) -> ColumnFrame:
     columns.append(
         Column(
             "GB/s",
-            "Bytes that must at least be read and written, each operand once (copies: the bytes that were copied) ÷ "
-            "time of the kernels with known bytes.",
+            "Bytes that must at least be read and written, each tensor once, by the recorded shapes (copies: the bytes "
+            "that were copied) ÷ time of the kernels with known bytes. More than the memory's rate: from the caches.",
             NUMBER,
             table.gbytes(),
         )

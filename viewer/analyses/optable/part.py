@@ -12,6 +12,7 @@ from viewer.analyses.ancestors import operator_of_work
 from viewer.analyses.copies import copied_bytes
 from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.flops.ledger import ledger
+from viewer.analyses.flops.traffic import moved_bytes
 from viewer.analyses.gpu_work import GpuWork, gpu_work
 from viewer.analyses.optable.modules import PREFIX, module_nest, module_of_work, operator_nest
 from viewer.analyses.optable.nest import Nest
@@ -100,7 +101,9 @@ class _Runs:
         at = np.flatnonzero(touches).astype(np.int64)
         start, end = work.start_ns[at], work.end_ns[at]
         cut = np.minimum(end, hi) - np.maximum(start, lo)
-        moved = np.where(np.isnan(copied_bytes(trace)), ledger(trace).bytes, copied_bytes(trace))
+        moved = copied_bytes(trace)
+        for more in (ledger(trace).bytes, moved_bytes(trace)):
+            moved = np.where(np.isnan(moved), more, moved)
         return cls(work, at, cut, end - start, ledger(trace).flops[at], moved[at])
 
     def sums(self, group: I64, count: int) -> tuple[I64, F64, I64, F64, I64]:
