@@ -188,3 +188,41 @@ class FakeAllocator:
 
     def pickled(self, protocol: int = 4, since: int = 0) -> bytes:
         return pickle.dumps(self.snapshot(since), protocol)
+
+
+def profiler_events(a: FakeAllocator, pid: int = 100) -> list[dict[str, Any]]:
+    """The same allocations as a profiler trace tells them: [memory] instants inside slices of who made them.
+
+    Times are microseconds after the first event; steps are the annotations; totals count what is not freed yet.
+    """
+    zero = a.events[0]["time_us"] - 100
+    out: list[dict[str, Any]] = []
+    begun: dict[str, int] = {}
+    for mark in a.annotations:
+        if mark["stage"] == "START":
+            begun[mark["name"]] = mark["time_us"]
+            continue
+        start = begun.pop(mark["name"])
+        span = {"ph": "X", "cat": "user_annotation", "name": mark["name"], "pid": pid, "tid": 1}
+        out.append(span | {"ts": start - zero, "dur": mark["time_us"] - start})
+    sizes: dict[int, int] = {}
+    level = 0
+    for event, reserved in zip(a.events, a.reserved, strict=True):
+        if event["action"] not in ("alloc", "free_requested"):
+            continue
+        at = event["time_us"] - zero
+        size = -(-event["size"] // 512) * 512
+        if event["action"] == "alloc":
+            sizes[event["addr"]] = size
+            names = [f"{f['filename'].removeprefix('/job/')}({f['line']}): {f['name']}" for f in event["frames"]]
+            for depth, name in enumerate(reversed(names)):
+                span = {"ph": "X", "cat": "python_function", "name": name, "pid": pid, "tid": 1}
+                out.append(span | {"ts": at - 2 + 0.1 * depth, "dur": 3 - 0.2 * depth})
+        else:
+            size = -sizes.pop(event["addr"], size)
+        level += size
+        args = {"Total Reserved": reserved, "Total Allocated": level, "Bytes": size, "Addr": event["addr"]}
+        args |= {"Device Id": a.device, "Device Type": 1}
+        instant = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": pid, "tid": 1, "ts": at}
+        out.append(instant | {"args": args})
+    return out

@@ -47,7 +47,7 @@ def _device(session: Session, item: Input, found: MemoryFigures) -> Json:
         "churn": _churn(session, item, number),
         "theory": [
             asdict(c.expected) | {"measured": c.measured, "unexplained": c.unexplained}
-            for c in compare(session, item, number)
+            for c in (compare(session, item, number) if found.device != "cpu" else ())
         ],
     }
 
@@ -97,6 +97,7 @@ def _churn(session: Session, item: Input, device: int) -> Json | None:
     return {
         "segments_got_per_step": float(np.median(found.got[found.steady])),
         "segments_given_back_per_step": float(np.median(found.given[found.steady])),
+        "retries": int(found.retries.sum()),
         "bytes_given_back_per_step": round(float(np.median(found.given_bytes[found.steady]))),
     }
 

@@ -119,9 +119,11 @@ class _Snapshot:
         self._ledger(device, len(blocks["address"]))
         numbers = np.union1d(np.unique(device[device >= 0]), np.unique(segments["device"]))[:_MOST_DEVICES]
         for number in numbers.tolist():
-            final = _part(segments, blocks, number) if has_state else None
             rows = np.flatnonzero(device == number)
-            builder.add(DeviceMemory(f"cuda:{number}", int(number), self._events(events, rows), final))
+            own = self._events(events, rows)
+            known = has_state and (bool((segments["device"] == number).any()) or not _holds_blocks(own))
+            final = _part(segments, blocks, number) if known else None
+            builder.add(DeviceMemory(f"cuda:{number}", int(number), own, final))
         slices = self._annotations(top.get("external_annotations"))
         raw = RawTrace(self.strings, slices, memory=builder.tables())
         if "memory_devices" in raw.memory:
@@ -358,6 +360,12 @@ class _Snapshot:
         if len(devices["timed"]) and not any(devices["timed"]):
             message = "the snapshot has no times: its events are shown in their order, apart from the traces"
             self.findings.append(Finding("memory-without-times", "info", 1, message))
+
+
+def _holds_blocks(events: Events) -> bool:
+    """Whether more blocks are made than freed: then a list of segments without any is none of this device."""
+    freed = np.isin(events.action, (Action.FREE, Action.FREE_COMPLETED))
+    return bool((events.action == Action.ALLOC).sum() > freed.sum())
 
 
 def _part(segments: Columns, blocks: Columns, device: int) -> FinalState:

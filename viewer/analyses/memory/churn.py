@@ -23,13 +23,18 @@ _GIVEN = (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP)
 
 @dataclass(frozen=True, eq=False)
 class Churn:
-    """Per step (warm-up included) int64[steps]: calls that got and gave back memory, and bytes that were given back."""
+    """Per step (warm-up included) int64[steps]: calls that got and gave back memory, and bytes that were given back.
+
+    ``retries``: requests to the driver, or failures, right after memory was given back: the allocator had no room, let
+    go of its cache and tried again.
+    """
 
     device: int
     edges: Edges
     got: I64
     given: I64
     given_bytes: I64
+    retries: I64
 
     @property
     def steady(self) -> slice:
@@ -58,4 +63,9 @@ def churn(session: Session, item: Input, device: int) -> Churn | None:
         return out
 
     one = np.ones(len(action), np.int64)
-    return Churn(device, edges, per_step(_GOT, one), per_step(_GIVEN, one), per_step(_GIVEN, size))
+    asked = np.isin(action, (*_GOT, Action.OOM))
+    again = np.concatenate([[False], asked[1:] & np.isin(action[:-1], _GIVEN)]).astype(np.int64)[: len(action)]
+    every = tuple(Action)
+    return Churn(
+        device, edges, per_step(_GOT, one), per_step(_GIVEN, one), per_step(_GIVEN, size), per_step(every, again)
+    )

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from viewer.analyses.memory.categories import block_categories
 from viewer.analyses.memory.edges import Edges, block_keys, held_by_key, key_text, step_edges
-from viewer.analyses.memory.figures import MemoryFigures, device_blocks, memory_figures
+from viewer.analyses.memory.figures import device_blocks, device_name, memory_figures
 from viewer.base.allocator import CATEGORY_NAMES
+from viewer.base.ids import ABSENT
 from viewer.store.session import Input, Session
+from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
@@ -26,7 +28,7 @@ LEAST_GROWTH: Final = 1 << 20
 LEAST_SHARE: Final = 0.001
 """As above, of what is allocated: less would take thousands of steps to matter."""
 SEEN: Final = 0.5
-"""The allocator's totals must rise by this share of what the blocks say: a peak in a warm-up step hides some of it."""
+"""The allocator's totals must rise by this share of what the blocks say: else frees are missing in the source."""
 MOST_EDGES: Final = 400
 """Borders between which slopes are taken; of more, evenly spread ones."""
 
@@ -99,28 +101,32 @@ def _growth(session: Session, item: Input, device: int) -> Growth | None:
         growers.append(Grower(int(keys[k]), key_text(trace, int(keys[k])), category, slope, int(late[k, -1])))
         total += values
     slope, _ = theil_sen(total) if growers else (0.0, 0.0)
-    figures = memory_figures(trace)[device]
-    if slope * steps < least or not _seen_in_totals(figures, slope * steps):
+    if slope * steps < least or not _seen_in_totals(trace, edges, slope):
         growers, slope = [], 0.0
     growers.sort(key=lambda g: -g.bytes_per_step)
     headroom = left = None
     limit = capacity(session, item, device)
-    peak = figures.peak_allocated
+    peak = memory_figures(trace)[device].peak_allocated
     if limit is not None and peak is not None:
         headroom = limit - peak
         left = max(0, int(headroom // slope)) if slope > 0 else None
     return Growth(device, edges, level, tuple(growers), slope, headroom, left)
 
 
-def _seen_in_totals(figures: MemoryFigures, growth_bytes: float) -> bool:
-    """Whether the allocator's own totals rise as well: where they do not, the source lacks frees, and nothing grows."""
-    if figures.peak_allocated is None or figures.min_allocated is None:
+def _seen_in_totals(trace: Trace, edges: Edges, slope: float) -> bool:
+    """Whether the allocator's own totals at the borders rise as well; True where the source states none."""
+    at = edges.at[edges.first :]
+    totals = trace.tables["allocator_events"].allocated[at[at > 0] - 1]
+    if len(totals) < LEAST_STEPS or (totals == ABSENT).any():
         return True
-    return figures.peak_allocated - figures.min_allocated >= SEEN * growth_bytes
+    rise, _ = theil_sen(totals.astype(np.float64))
+    return rise >= SEEN * slope
 
 
 def capacity(session: Session, item: Input, device: int) -> int | None:
-    """Bytes of a device: the job card's, else what a file of its rank states; None when nobody says."""
+    """Bytes of an accelerator: the job card's, else what a file of its rank states; None when nobody says."""
+    if device_name(item.trace, device) == "cpu":
+        return None
     if session.card.hardware.memory_bytes is not None:
         return session.card.hardware.memory_bytes
     ordinal = int(item.trace.tables["memory_devices"].ordinal[device])

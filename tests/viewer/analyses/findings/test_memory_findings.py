@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.memory import MIB, FakeAllocator, OutOfMemory
+from tests.support.memory import MIB, FakeAllocator, OutOfMemory, profiler_events
 from tests.support.memory_job import LAYERS, Planted, fragmented, training
-from tests.viewer.importers.texts import open_job
+from tests.viewer.importers.texts import open_job, write_json
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.registry import job_findings
+from viewer.analyses.memory.edges import step_edges
 from viewer.analyses.memory.figures import memory_figures
 from viewer.base.job_card import HardwareCard, JobCard
 from viewer.store.session import Session
@@ -57,6 +58,61 @@ def test_a_leak_is_found_with_its_size_and_its_place(tmp_path: Path, size: int, 
     assert size_in(first.title) == pytest.approx(size, rel=0.05)
     assert "log_metrics (logging.py:" in first.title
     assert job_findings(session)[0].kind == "memory-leak"
+
+
+@pytest.mark.parametrize(
+    ("planted", "kind", "size"),
+    [
+        (Planted(), None, 0),
+        (Planted(leak=MIB), "memory-leak", MIB),
+        (Planted(spike=80 * MIB), "memory-spike", None),
+    ],
+)
+def test_profiler_traces_tell_the_same(tmp_path: Path, planted: Planted, kind: str | None, size: int | None) -> None:
+    path = write_json(tmp_path / "rank0.json", profiler_events(training(planted)), deviceProperties=[])
+    session = open_job(tmp_path, path).session
+    told = found(session)
+    assert [f.kind for f in told] == ([kind] if kind else [])
+    if kind == "memory-leak":
+        assert size_in(told[0].title) == pytest.approx(size, rel=0.05)
+        assert "logging.py" in told[0].title
+    elif kind:
+        clean = write_json(tmp_path / "clean.json", profiler_events(training(Planted())), deviceProperties=[])
+        sessions = (session, open_job(tmp_path, clean).session)
+        peaks = [memory_figures(s.inputs[0].trace)[0].peak_allocated or 0 for s in sessions]
+        assert size_in(told[0].title) == pytest.approx(peaks[0] - peaks[1], rel=0.05)
+        assert "step 11 " in told[0].title
+
+
+def test_steps_of_the_trace_serve_the_snapshot_of_the_rank(tmp_path: Path) -> None:
+    """The snapshot has no annotations; borders come from the trace's marks, through the clocks of both."""
+    a = training(Planted(leak=MIB))
+    marks = [e for e in profiler_events(a) if str(e["name"]).startswith("ProfilerStep")]
+    base = (a.events[0]["time_us"] - 100) * 1000
+    info = {"distributedInfo": {"rank": 0}, "baseTimeNanoseconds": base}
+    trace = write_json(tmp_path / "trace.json", marks, deviceProperties=[], **info)
+    a.annotations.clear()
+    snapshot = tmp_path / "rank0.pickle"
+    snapshot.write_bytes(a.pickled())
+    session = open_job(tmp_path, trace, snapshot).session
+    item = next(i for i in session.inputs if i.path == snapshot)
+    edges = step_edges(session, item, 0)
+    assert edges is not None
+    assert (edges.source, edges.count) == ("steps", 16)
+    (leak,) = found(session)
+    assert size_in(leak.title) == pytest.approx(MIB, rel=0.05)
+    assert leak.evidence[0].target is not None
+
+
+def test_blocks_whose_frees_are_missing_do_not_leak(tmp_path: Path) -> None:
+    """Totals that stay where they are say that the blocks were freed all the same."""
+    events = profiler_events(training(Planted(leak=MIB)))
+    for event in events:
+        args = event.get("args", {})
+        if args:
+            args["Total Allocated"] = 100 * MIB
+    path = write_json(tmp_path / "rank0.json", events, deviceProperties=[])
+    assert found(open_job(tmp_path, path).session) == []
 
 
 def test_the_step_at_which_a_leak_fills_the_device_is_told(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.memory import MIB, FakeAllocator
 from tests.support.memory_job import Planted, training
 from tests.viewer.analyses.memory.test_categories import opened
 from tests.viewer.importers.test_torch_snapshot import busy
+from viewer.analyses.memory.churn import churn
 from viewer.analyses.memory.edges import block_keys, held_by_key, step_edges
 from viewer.analyses.memory.growth import growth, theil_sen
 from viewer.analyses.memory.layout import layout_after, unusable
@@ -62,6 +64,21 @@ def test_peaks_of_steps_are_the_largest_level_in_them(tmp_path: Path) -> None:
     level = item.trace.tables["allocator_events"].allocated
     at = found.edges.at.tolist()
     assert found.peak.tolist() == [int(level[a:b].max()) for a, b in itertools.pairwise(at)]
+
+
+def test_a_retry_is_a_request_right_after_memory_was_given_back(tmp_path: Path) -> None:
+    a = FakeAllocator(capacity=100 * MIB)
+    for step in range(6):
+        a.begin(f"ProfilerStep#{step}")
+        for size in (60 * MIB, 80 * MIB):  # neither fits beside the other's segment
+            a.free(a.alloc(size, "forward:model.py"))
+        a.end(f"ProfilerStep#{step}")
+    session, item = opened(tmp_path, a)
+    found = churn(session, item, 0)
+    assert found is not None
+    assert found.retries.tolist() == [1, 2, 2, 2, 2, 2]
+    assert found.given_bytes.tolist() == [60 * MIB, *[140 * MIB] * 5]
+    assert found.is_churn
 
 
 def test_nothing_grows_in_few_steps(tmp_path: Path) -> None:
