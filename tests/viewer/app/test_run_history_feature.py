@@ -48,3 +48,16 @@ def test_only_folders_with_runs_are_stores(tmp_path):
     fill(tmp_path, GOOD[:1])
     assert is_store(tmp_path)
     assert not is_store(tmp_path / "none")
+
+
+def test_a_run_is_compared_with_the_good_one_before_it(qtbot, windows, tmp_path, job_folder):
+    from viewer.app.cli import main
+
+    base, test = tmp_path / "a.rankpack", tmp_path / "b.rankpack"
+    for path in (base, test):
+        assert main(["pack", str(job_folder), "-o", str(path)]) == 0
+    window = windows()
+    qtbot.waitUntil(lambda: feature_of(window).panel is not None, timeout=20_000)
+    feature_of(window).panel.comparison_wanted.emit((base, test))
+    qtbot.waitUntil(window.docks["compare"].isVisible, timeout=20_000)
+    assert window.has_job

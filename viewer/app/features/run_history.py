@@ -32,9 +32,17 @@ class RunHistory(Feature):
         self.window.docks.fill({"history": panel})
         panel.folder_wanted.connect(self.ask_folder)
         panel.trace_wanted.connect(lambda path: self.window.new_window.emit([path]))
+        panel.comparison_wanted.connect(self._compare)
         if self._waiting is not None:
             folder, self._waiting = self._waiting, None
             self.show_folder(folder)
+
+    def _compare(self, pair: tuple[Path, Path]) -> None:
+        """Show a run beside the good one before it, in place of the job."""
+        base, test = pair
+        self.window.open_paths([base])
+        if self.window.controller.running:  # or the person stays with the job
+            self.window.compare_with([test])
 
     def opens(self, paths: list[Path]) -> bool:
         """A baseline store is shown in the panel."""
