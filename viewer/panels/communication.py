@@ -87,6 +87,9 @@ class CommunicationPanel(QWidget):
         self.table = ColumnTable(self)
         self.pace = PacePlot(self)
         self.histogram = Histogram(self)
+        set_tip(
+            self.histogram, "Operations by transfer (by duration where they are not matched). Line: 99th percentile"
+        )
         self.curve = CurvePlot(self)
         self.why = WrapLabel(self, max_lines=3)
         self.hiders = DataTable(self, max_rows=40, min_rows=2)

@@ -50,7 +50,7 @@ REDUCES: Final = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.REDUCE)
 _BACKWARD: Final = re.compile(
     r"autograd::engine::evaluate_function|Backward\d*$|\.backward$|^backward\b", re.IGNORECASE
 )
-_OPTIMIZER: Final = re.compile(r"^Optimizer\.|optimizer.?step", re.IGNORECASE)
+_OPTIMIZER: Final = re.compile(r"^Optimizer\.|optimizer.?step|clip_grad", re.IGNORECASE)
 _QUEUED_WAIT: Final = re.compile(r"^(cuda|cu|hip)StreamWaitEvent", re.IGNORECASE)
 _WAIT_EVENT: Final = re.compile(r"^stream wait event", re.IGNORECASE)
 

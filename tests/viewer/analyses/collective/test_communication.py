@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DemoJob
-from tests.support.build import Event, annotation, call, kernel, make_session, make_trace, op, sync
+from tests.support.build import Event, annotation, call, kernel, make_session, make_trace, op, python, sync
 from tests.support.ranks import RankJob
 from viewer.analyses.attribution import attribute
 from viewer.analyses.collective.communication import Figures, communication, total
@@ -232,7 +232,11 @@ def test_a_gather_that_queued_compute_begins_right_after_is_what_it_waited_for()
     assert why(pair(reduced, [reduce_(1_000, 5_000, 1, desc="")])) == [Hiding.UNKNOWN]
 
 
-def test_gradients_that_the_optimizer_reads_next_had_to_come_however_late_it_begins() -> None:
-    ends = [reduce_(1_000, 5_000, 1), annotation("Optimizer.step#Adam.step", 7_000, 300),
+@pytest.mark.parametrize(
+    "around",
+    [annotation("Optimizer.step#Adam.step", 7_000, 300), python("torch/nn/utils/clip_grad.py(202): clip", 7_000, 300)],
+)
+def test_gradients_that_optimizer_or_clipping_reads_next_had_to_come_however_late_it_begins(around: Event) -> None:
+    ends = [reduce_(1_000, 5_000, 1), around,
             call("cudaLaunchKernel", 7_100, 5, corr=9), kernel("adam", 90_000, 1_000, corr=9)]  # fmt: skip
     assert why(pair(ends, [reduce_(1_000, 5_000, 1)])) == [Hiding.STRUCTURAL]
