@@ -9,6 +9,7 @@ Gradient reduction and optimizer are no passes, so their compute is in neither.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -216,10 +217,12 @@ def _build(session: Session) -> Pipeline:
     unsure = 0 if one_clock else _unsure(session, found)
     clocks = _Clocks(unsure is not None, one_clock or all(session.inputs[i].clock.known for i in used))
     steps = []
+    by_step: dict[int, list[tuple[int, Passes]]] = defaultdict(list)
+    for (w, number), p in found.passes.items():
+        by_step[number].append((found.workers[w].stage, p))
     for number in found.steps:
         lines = []
-        every = [(found.workers[w].stage, p) for (w, n), p in found.passes.items() if n == number]
-        usual = usual_passes(every)
+        usual = usual_passes(by_step[number])
         for line in found.lines:
             have = [(w, found.passes[w, number]) for w in line.workers if (w, number) in found.passes]
             if have:
@@ -261,8 +264,8 @@ def _line(
     floor = first is None
     if whole and not together and not problem:
         problem = "the clocks of its ranks are not aligned"
-    count = max(micro_batches(p, found.chunks) for _, p in have)
     told = [(found.workers[w].stage, p, micro_batches(p, found.chunks)) for w, p in have]
+    count = max(n for *_, n in told)
     lengths = [usual_lengths(s, p, usual) for s, p, _ in told]
     each = [float(x.sum()) for x in lengths]
     mean = sum(each) / len(each)
@@ -290,14 +293,14 @@ def _line(
         stages.append(
             StageFigures(
                 worker,
-                micro_batches(p, found.chunks),
+                told[i][2],
                 p.compute_ns,
                 bubble,
                 bubble / (own[1] - own[0]) if own[1] > own[0] else 0.0,
                 p.mean_ns(PassKind.FORWARD),
                 p.mean_ns(PassKind.BACKWARD),
                 p.mean_ns(PassKind.WEIGHT),
-                p.compute_ns / max(1, micro_batches(p, found.chunks)),
+                p.compute_ns / max(1, told[i][2]),
                 parts,
             )
         )

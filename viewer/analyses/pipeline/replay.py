@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,24 +86,25 @@ class Order:
         out: NDArray[np.bool_] = (self.feeds >= 0) & (self.worker[np.maximum(self.feeds, 0)] != self.worker)
         return out
 
-    def run(self, length: F64, delay: F64 | None = None) -> float:
-        """From the first begin to the last end, ns.
+    def run(self, length: F64, delay: F64 | None = None) -> F64:
+        """From the first begin to the last end, ns: float64[k] for k lists of lengths at once.
 
         Args:
-            length: float64[n], how long each pass takes.
-            delay: float64[n], how long the result that it needs is on its way; nothing when None.
+            length: float64[k, n], how long each pass takes.
+            delay: float64[k, n], how long the result that it needs is on its way; nothing when None.
         """
-        ends = [0.0] * len(length)
-        free = [0.0] * len(self.first)
+        count = len(length)
+        ends, free = np.zeros((length.shape[1], count)), np.zeros((len(self.first), count))
+        lengths = np.ascontiguousarray(length.T)
+        delays = np.zeros_like(lengths) if delay is None else np.ascontiguousarray(delay.T)
         feeds, worker = self.feeds.tolist(), self.worker.tolist()
-        lengths = length.tolist()
-        delays = delay.tolist() if delay is not None else [0.0] * len(lengths)
         for i in self._sequence:
-            begin = free[worker[i]]
-            if feeds[i] >= 0:
-                begin = max(begin, ends[feeds[i]] + delays[i])
+            begin, at = free[worker[i]], feeds[i]
+            if at >= 0:
+                begin = np.maximum(begin, ends[at] + delays[i])
             ends[i] = free[worker[i]] = begin + lengths[i]
-        return max(ends, default=0.0)
+        out: F64 = ends.max(axis=0) if len(ends) else np.zeros(count)
+        return out
 
 
 def stage_means(order: Order, busy: F64, chunk: I64) -> F64:
@@ -116,15 +117,9 @@ def stage_means(order: Order, busy: F64, chunk: I64) -> F64:
     return out
 
 
-def what_if(order: Order, means: F64, mean_of: Mapping[tuple[int, int], float], chunk: I64, kept: int | None) -> float:
-    """The phase with all stages equal but one, ns.
-
-    Args:
-        order: the passes.
-        means: float64[n], lengths by :func:`stage_means`.
-        mean_of: length over all stages by (kind, chunk).
-        chunk: int64[n], chunk of each pass.
-        kept: the stage that keeps its own lengths; None for no stage.
-    """
-    equal = np.array([mean_of[k, c] for k, c in zip(order.kind.tolist(), chunk.tolist(), strict=True)], np.float64)
-    return order.run(equal if kept is None else np.where(order.worker == kept, means, equal))
+def all_alike(order: Order, length: F64, chunk: I64) -> F64:
+    """Each pass as long as the mean of its kind and chunk over all stages."""
+    key = order.kind * (int(chunk.max(initial=0)) + 2) + chunk + 1
+    _, inverse = np.unique(key, return_inverse=True)
+    means: F64 = np.bincount(inverse, length) / np.bincount(inverse)
+    return means[inverse]

@@ -97,7 +97,8 @@ def _share(fits: Sequence[bool]) -> float:
 
 
 def _letters(passes: Passes) -> list[int]:
-    return [int(k) for k in passes.kind if k != PassKind.WEIGHT]
+    letters: list[int] = passes.kind[passes.kind != int(PassKind.WEIGHT)].tolist()
+    return letters
 
 
 def _all_forward_first(passes: Passes) -> bool:

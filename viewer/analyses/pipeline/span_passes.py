@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections import defaultdict
@@ -27,6 +28,7 @@ from viewer.analyses.pipeline.model import (
 )
 from viewer.base.ids import LaneKind, Paint
 from viewer.jit.intervals import total, union
+from viewer.store.loose_json import loads
 from viewer.store.session import Session
 from viewer.store.trace import Trace
 
@@ -170,11 +172,12 @@ def _gather(trace: Trace) -> dict[tuple[Place, int], _Gathered]:
     out: dict[tuple[Place, int], _Gathered] = defaultdict(_Gathered)
     start, name = s.start_ns[rows].tolist(), s.name[rows].tolist()
     end = (s.start_ns[rows] + s.dur_ns[rows]).tolist()
-    for i, row in enumerate(rows.tolist()):
-        number = int(lane[i])
-        if trace.lanes[number].kind is not LaneKind.THREAD:
+    told_args = _args(trace, rows)
+    on_thread = [x.kind is LaneKind.THREAD for x in trace.lanes]
+    for i, (row, number) in enumerate(zip(rows.tolist(), lane.tolist(), strict=True)):
+        if not on_thread[number]:
             continue
-        args = trace.args(row)
+        args = told_args[i]
         step, named = _number(args, _STEP), stated[number]
         stage = _number(args, _STAGE, named.get("P"))
         if step is None or stage is None:
@@ -195,6 +198,21 @@ def _gather(trace: Trace) -> dict[tuple[Place, int], _Gathered]:
     if not any(g.passes for g in out.values()):
         raise NoPipelineError("the passes in the file do not say their step and their pipeline rank")
     return {key: g for key, g in out.items() if g.passes}
+
+
+def _args(trace: Trace, rows: I64) -> list[dict[str, Any]]:
+    """The args of many slices, read in the order in which they are stored."""
+    offset, length = trace.slices.args_off[rows], trace.slices.args_len[rows]
+    order = np.argsort(offset, kind="stable")
+    texts = trace.args_text.read_many(offset[order].tolist(), length[order].tolist())
+    out: list[dict[str, Any]] = [{} for _ in range(len(rows))]
+    for i, text in zip(order.tolist(), texts, strict=True):
+        if text:
+            with contextlib.suppress(ValueError):
+                value = loads(text)
+                if isinstance(value, dict):
+                    out[i] = value
+    return out
 
 
 def _or(value: int | None) -> int:

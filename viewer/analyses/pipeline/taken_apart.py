@@ -26,8 +26,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.pipeline.model import CommKind, Communication, Passes
-from viewer.analyses.pipeline.replay import Order, stage_means, what_if
+from viewer.analyses.pipeline.model import CommKind, Passes
+from viewer.analyses.pipeline.replay import Order, all_alike, stage_means
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -97,26 +97,14 @@ def replay_line(order: Order, stages: Sequence[Passes], usual: F64) -> Replayed:
     length = np.concatenate([p.length for p in stages]).astype(np.float64)
     chunk = np.concatenate([p.chunk for p in stages])
     means = stage_means(order, busy, chunk)
-    own = _means_of(order, chunk, busy)
-    alike = what_if(order, means, own, chunk, None)
-    slowdown = tuple(what_if(order, means, own, chunk, s) / alike for s in range(len(stages))) if alike else ()
-    return Replayed(
-        what_if(order, usual, _means_of(order, chunk, usual), chunk, None),
-        order.run(usual),
-        order.run(means),
-        order.run(busy),
-        order.run(length),
-        order.run(length, delays(order, stages)),
-        slowdown,
-    )
-
-
-def _means_of(order: Order, chunk: I64, length: F64) -> dict[tuple[int, int], float]:
-    """Mean length over all stages by (kind, chunk)."""
-    every: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for k, c, value in zip(order.kind.tolist(), chunk.tolist(), length.tolist(), strict=True):
-        every[k, c].append(value)
-    return {key: sum(v) / len(v) for key, v in every.items()}
+    alike, own = all_alike(order, usual, chunk), all_alike(order, means, chunk)
+    only = [np.where(order.worker == stage, means, own) for stage in range(len(stages))]
+    lists = np.stack([alike, usual, means, busy, length, length, own, *only])
+    late = np.zeros_like(lists)
+    late[5] = delays(order, stages)
+    equal, as_usual, mean, computed, long, sent, base, *alone = order.run(lists, late).tolist()
+    slowdown = tuple(x / base for x in alone) if base else ()
+    return Replayed(equal, as_usual, mean, computed, long, sent, slowdown)
 
 
 def in_order(order: Order, stages: Sequence[Passes]) -> bool:
@@ -139,6 +127,7 @@ def delays(order: Order, stages: Sequence[Passes]) -> F64:
     waited = np.zeros(len(start), np.bool_)
     across = np.flatnonzero(order.across())
     first = set(order.first.tolist())
+    received = [np.sort(p.comm.end[p.comm.kind == int(CommKind.RECEIVE)]) for p in stages]
     links: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for i in across.tolist():
         ready = int(end[order.feeds[i]])
@@ -147,7 +136,7 @@ def delays(order: Order, stages: Sequence[Passes]) -> F64:
         waited[i] = i in first or int(end[i - 1]) <= ready
         links[int(order.worker[order.feeds[i]]), int(order.worker[i]), int(order.kind[i])].append(i)
         if waited[i]:
-            arrived = _received(stages[int(order.worker[i])].comm, ready, int(start[i]))
+            arrived = _last_in(received[int(order.worker[i])], ready, int(start[i]))
             out[i] = room if arrived is None else min(room, arrived - ready)
     for members in links.values():
         seen = [out[i] for i in members if waited[i]]
@@ -158,7 +147,9 @@ def delays(order: Order, stages: Sequence[Passes]) -> F64:
     return out
 
 
-def _received(comm: Communication, after: int, before: int) -> int | None:
-    """The last end of a receive in (after, before], None without one."""
-    mine = comm.end[(comm.kind == CommKind.RECEIVE) & (comm.end > after) & (comm.end <= before)]
-    return int(mine.max()) if len(mine) else None
+def _last_in(ends: I64, after: int, before: int) -> int | None:
+    """The last of ascending instants in (after, before], None without one."""
+    if not len(ends):
+        return None
+    at = int(np.searchsorted(ends, before, "right")) - 1
+    return int(ends[at]) if at >= 0 and ends[at] > after else None

@@ -66,7 +66,10 @@ def test_replay_of_equal_stages_is_theory(stages: int, micro: int, f: float, b: 
         compute = count * chunks * (f + b)
         least = theory_ns(key, stages, chunks, chunks * f, chunks * b, 0.0)
         assert least is not None
-        assert out.run(length) == pytest.approx(compute + least)
+        assert out.run(np.stack((length, 2 * length))) == pytest.approx([compute + least, 2 * (compute + least)])
+        late = np.zeros((1, len(length)))
+        late[0, np.flatnonzero(out.across())[:1]] = 7 * f
+        assert out.run(length[None], late)[0] > compute + least
         assert least / (compute + least) == pytest.approx(theory_share(key, stages, count, chunks))
 
 
