@@ -70,8 +70,8 @@ def test_a_retry_is_a_request_right_after_memory_was_given_back(tmp_path: Path) 
     a = FakeAllocator(capacity=100 * MIB)
     for step in range(6):
         a.begin(f"ProfilerStep#{step}")
-        for size in (60 * MIB, 80 * MIB):  # neither fits beside the other's segment
-            a.free(a.alloc(size, "forward:model.py"))
+        for size, stream in ((60 * MIB, 0), (80 * MIB, 7)):  # neither fits beside the other's segment
+            a.free(a.alloc(size, "forward:model.py", stream=stream))
         a.end(f"ProfilerStep#{step}")
     session, item = opened(tmp_path, a)
     found = churn(session, item, 0)
