@@ -13,6 +13,7 @@ from viewer.exporters.report_communication import communication_lines
 from viewer.exporters.report_fingerprint import fingerprint_lines
 from viewer.exporters.summary_findings import advice_lines, input_lines
 from viewer.exporters.summary_memory import memory_lines
+from viewer.views.idle_words import words_of
 
 Json = dict[str, Any]
 
@@ -163,7 +164,7 @@ def _idle(report: Json) -> list[str]:
     parts = []
     for title, key, causes in (
         ("host late", "host_ns", "host_causes"),
-        ("launch", "launch_ns", None),
+        ("launch", "launch_ns", "launch_causes"),
         ("queued work waited", "dependency_ns", "dependency_causes"),
         ("unknown", "unknown_ns", None),
     ):
@@ -175,7 +176,8 @@ def _idle(report: Json) -> list[str]:
             for cause, part in (s[causes] if causes else {}).items():
                 sums[cause] = sums.get(cause, 0) + part
         first = sorted(sums.items(), key=lambda item: -item[1])[:3]
-        inside = ", ".join(f"{cause} {format_share(part, total)}" for cause, part in first)
+        told = [f"{words_of(cause).label} {format_share(part, total)}" for cause, part in first if cause != title]
+        inside = ", ".join(told)
         parts.append(f"{title} {format_share(ns, total)}" + (f" ({inside})" if inside else ""))
     return [f"idle by cause, all devices: {'; '.join(parts)}"]
 

@@ -22,6 +22,7 @@ from viewer.base.units import format_share
 from viewer.base.work import CancelToken
 from viewer.store.session import Input, Session
 from viewer.views.figures import plural, shown
+from viewer.views.idle_words import words_of
 from viewer.views.straggler_words import verdict
 from viewer.views.text import bare_name
 
@@ -163,7 +164,7 @@ def _gaps(session: Session) -> Move:
             parts = {
                 **split.host_causes,
                 **split.dependency_causes,
-                "launch": split.launch_ns,
+                **split.launch_causes,
                 "unknown": split.unknown_ns,
             }
             for cause, ns in parts.items():
@@ -175,14 +176,15 @@ def _gaps(session: Session) -> Move:
                 span = TimeRange(to(gap.start_ns), to(gap.end_ns))
                 longest = gap.length_ns, Selection(range=span, group=group.id), group.label
     top = max(causes.items(), key=lambda c: c[1], default=("", 0))
-    text = f"idle {format_share(totals.idle_ns, totals.span_ns)}" + (f", most of it {top[0]}" if top[1] else "")
+    why = words_of(top[0]).label if top[1] else ""
+    text = f"idle {format_share(totals.idle_ns, totals.span_ns)}" + (f", most of it {why}" if why else "")
     detail = []
     if totals.comm_ns:
         text += f"; exposed communication {format_share(totals.comm_exposed_ns, totals.span_ns)}"
         hidden = format_share(totals.comm_ns - totals.comm_exposed_ns, totals.comm_ns)
         detail.append(f"compute hides {hidden} of the communication")
     if top[1]:
-        detail.append(f"{top[0]} alone is {format_share(top[1], totals.span_ns)} of the time")
+        detail.append(f"{why} alone is {format_share(top[1], totals.span_ns)} of the time")
     if longest[1] is not None:
         where = f" on {shown(longest[2], 40)}" if len(session.groups) > 1 else ""
         text += f"; longest gap {format_duration(longest[0], 1)}{where}"

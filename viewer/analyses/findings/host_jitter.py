@@ -38,7 +38,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     yield JobFinding(
         id="host-jitter",
         kind="host-jitter",
-        title=f"The host is held up in {len(held.rows):,} operators and calls{which_ranks(ranks, every)}: the GPU "
+        title=f"The host is held up in {_operators(len(held.rows))}{which_ranks(ranks, every)}: the GPU "
         "idles "
         f"{format_duration(ns, 1)} {per} meanwhile ({format_share(ns, found.whole_ns)})",
         severity="warning",
@@ -58,6 +58,10 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         overlaps=("idle/host-jitter",),
         confident=found.step_ns is not None and (len(found.steady) > 1 or len(held.rows) > 2),
     )
+
+
+def _operators(count: int) -> str:
+    return f"{count:,} operators and calls" if count != 1 else "one operator or call"
 
 
 def _evidence(rank: RankIdle, most: int) -> list[Evidence]:
