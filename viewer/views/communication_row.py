@@ -11,9 +11,10 @@ from viewer.analyses.collective.baseline import baseline, curve_of
 from viewer.analyses.collective.exposed_kernels import exposed_of, hidden_by
 from viewer.analyses.collective.exposed_parts import Hiding
 from viewer.analyses.collective.kinds import Kind
-from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.matching import everything, matches
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.table import bus_factor, kernel_waits
+from viewer.analyses.collective.waits import waits
 from viewer.analyses.pace import LEAST, pace
 from viewer.base.curve_frame import CurveFrame
 from viewer.base.frames import HistogramFrame, TableFrame
@@ -157,6 +158,29 @@ def _baseline(view: CommunicationView, row: int) -> tuple[F64, F64, str]:
     return edge, np.full(2, found.link_bytes_per_second / 1e9), "Dashed: the link's rate, a table figure"
 
 
+def last_to_arrive(view: CommunicationView, row: int) -> str:
+    """Which rank its members waited for most often, as a sentence; "" where nothing tells."""
+    session = view.session
+    every, found, told = everything(session), matches(session), waits(session)
+    op, _, _, _ = kernel_waits(session)
+    mine = np.unique(op[view.kernels(row) & (op >= 0)])
+    mine = mine[mine < len(found)]
+    mine = mine[told.waits[mine] & (told.unsure[mine] != ABSENT)]
+    if not len(mine):
+        return ""
+    # An operation whose members waited less than the clocks may be wrong has no last one.
+    waited = np.maximum.reduceat(told.wait, found.offset[:-1])[mine] if len(every.kind) else mine
+    sure = mine[waited > 2 * told.unsure[mine]]
+    if not len(sure):
+        return "No rank is last beyond the clocks' doubt."
+    nodes, counts = np.unique(found.node[told.last[sure]], return_counts=True)
+    most = int(np.argmax(counts))
+    label = shown(session.groups[int(nodes[most])].label, 40)
+    return (
+        f"Last to arrive: {label} in {format_share(int(counts[most]), len(sure))} of {plural(len(sure), 'operation')}."
+    )
+
+
 def _hiders(view: CommunicationView, row: int) -> tuple[TableFrame | None, str]:
     session = view.session
     which = view.kernels(row)
@@ -175,6 +199,7 @@ def _hiders(view: CommunicationView, row: int) -> tuple[TableFrame | None, str]:
             f"{format_share(int(transfers[Hiding.SERIALISED]), exposed)} serialised (independent work stood behind), "
             f"{format_share(int(transfers[Hiding.UNKNOWN]), exposed)} unknown."
         )
+    text = f"{text} {last_to_arrive(view, row)}".strip()
     hiders = hidden_by(session, which)
     every = sum(h.ns for h in hiders)
     table = TableMaker(

@@ -8,15 +8,17 @@ import pytest
 
 from tests.support.build import kernel
 from tests.support.gradients import GradientJob
+from tests.support.ranks import RankJob
 from tests.viewer.analyses.collective.test_communication import LINK, pair, reduce_
 from viewer.analyses.attribution import attribute
 from viewer.analyses.collective.table import undecided
+from viewer.app.clocks import settle_clocks
 from viewer.base.errors import Cancelled
 from viewer.base.selection import SliceRef
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.views.communication import CommunicationView, communication_view, totals
-from viewer.views.communication_row import row_view
+from viewer.views.communication_row import last_to_arrive, row_view
 
 
 def column(view: CommunicationView, head: str) -> list[object]:
@@ -124,3 +126,12 @@ def test_waits_whose_two_estimates_differ_are_counted() -> None:
         [replace(i.clock, offset_ns=i.clock.offset_ns + 90_000 * (i.index % 2)) for i in session.inputs], "collectives"
     )
     assert undecided(moved).any()
+
+
+def test_a_row_names_the_rank_that_its_members_wait_for() -> None:
+    session = settle_clocks(RankJob(ranks=4, steps=6, late_ns={1: 900_000}).session(), "auto")
+    view = communication_view(session, None)
+    rows = {r.group.label: i for i, r in enumerate(view.rows) if r.group is not None and r.kind.text == "allreduce"}
+    assert last_to_arrive(view, rows["dp [0, 1]"]).startswith("Last to arrive: rank 1 in 100.0 % of ")
+    unaligned = communication_view(session.with_clocks([i.clock for i in session.inputs], "base"), None)
+    assert last_to_arrive(unaligned, rows["dp [0, 1]"]) == ""
