@@ -71,8 +71,12 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             *largest_kernels(session, top, _flagged_ns, "together"),
             *largest_kernels(session, top, excess, "beyond 16 bits", 1),
         ),
-        next_step="Allow TF32 (torch.set_float32_matmul_precision('high')) or run these layers under autocast in bf16; "
-        "keep full precision only where the numbers need it.",
+        next_step=(
+            "Allow TF32 (torch.set_float32_matmul_precision('high')) or run these layers under autocast in bf16; "
+            if any(_has_tf32(session.inputs[i].trace, session.card) for i in top.group.inputs)
+            else "Run these layers under autocast in 16 bits (this device has no TF32); "
+        )
+        + "keep full precision only where the numbers need it.",
         how="Kernels of matrix products and convolutions whose names say 32-bit arithmetic on the scalar units (sgemm, "
         "simt, ffma) and whose operators, where recorded, have 32-bit operands. TF32 and XF32 kernels use the matrix "
         f"units and do not count. They take {format_duration(spent, 1)} on {top.group.label}.",
@@ -115,6 +119,14 @@ def has_matrix_units(trace: Trace, card: JobCard) -> bool:
         return ratio > 1
     majors = [d.properties.get("computeMajor") for d in trace.meta.devices]
     return any(isinstance(m, int) and m >= _VOLTA for m in majors)
+
+
+def _has_tf32(trace: Trace, card: JobCard) -> bool:
+    peaks = peaks_of(trace, card)
+    if peaks is not None and peaks.of("tf32") is not None:
+        return True
+    majors = [d.properties.get("computeMajor") for d in trace.meta.devices]
+    return any(isinstance(m, int) and m > _VOLTA for m in majors)
 
 
 def _ratio(peaks: Peaks) -> float | None:

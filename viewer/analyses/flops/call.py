@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +12,9 @@ from viewer.base.dtypes import element_bytes
 Dims = tuple[int, ...]
 LARGEST: Final = 1 << 60
 """No single call has more FLOPs or bytes: a text that claims it is damaged."""
+
+
+_WHOLE: Final = re.compile(r"\s*-?[0-9]{1,18}\s*")
 
 
 class Unknown(Exception):
@@ -55,18 +59,15 @@ class Call:
 
     def number(self, at: int) -> int | None:
         """A whole number; None where it was not recorded."""
-        text = self.value(at).strip()
-        return int(text) if text.lstrip("-").isdigit() and len(text) < 19 else None
+        return _whole(self.value(at))
 
     def numbers(self, at: int) -> tuple[int, ...] | None:
         """A list of whole numbers, "[1, 2]"; None where it was not recorded."""
         text = self.value(at).strip()
         if not (text.startswith("[") and text.endswith("]")):
             return None
-        parts = [p.strip() for p in text[1:-1].split(",") if p.strip()]
-        if not all(p.lstrip("-").isdigit() and len(p) < 19 for p in parts):
-            return None
-        return tuple(int(p) for p in parts)
+        found = [_whole(p) for p in text[1:-1].split(",") if p.strip()]
+        return tuple(n for n in found if n is not None) if None not in found else None
 
     def flags(self, at: int) -> tuple[bool, ...] | None:
         """A list of yes and no, "[True, False]"; None where it was not recorded."""
@@ -133,6 +134,10 @@ def short_type(written: str) -> str:
     if text.startswith("float4"):
         return "fp4"
     return _SHORT.get(text, text)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def product(dims: Dims) -> int:

@@ -208,6 +208,8 @@ def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Co
             r = entries[entry]
             call = Call(trace.text(name), r.dims, r.types, r.values, tuple(map(trace.text, ran)))
             cost = _on_matrix_units(cost_of(call), call.kernels)
+            if isinstance(cost, str) and not call.dims and trace.args_problem:
+                cost = trace.args_problem
             found[key] = cost if isinstance(cost, str) else costs.setdefault(cost, len(costs))
         answer = found[key]
         if isinstance(answer, str):

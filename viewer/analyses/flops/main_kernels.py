@@ -42,7 +42,7 @@ def family_of(name: str) -> int:
 
 
 _SCALAR_FP32 = re.compile(
-    r"ffma|simt|(?<![a-z])(?:volta|maxwell|ampere|turing|pascal|kepler)_sgemm|(?<![a-z0-9])sgemm|cijk_\w+_(?:SB|S_B)_",
+    r"ffma|simt|scudnn|[dw]grad\w*_engine<float|(?<![a-z])(?:volta|maxwell|ampere|turing|pascal|kepler)_sgemm|(?<![a-z0-9])sgemm|cijk_\w+_(?:SB|S_B)_",
     re.IGNORECASE,
 )
 _MATRIX_UNIT = re.compile(r"tf32|xf32|tensorop|s1688|s16816|s884|h16816|bf16bf16|f16f16|_mx_|MX_", re.IGNORECASE)

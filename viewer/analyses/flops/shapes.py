@@ -112,10 +112,10 @@ def _scalar(value: Any) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-def _dims(value: Any) -> tuple[Any, ...]:
+def _dims(value: Any, level: int = 0) -> tuple[Any, ...]:
     """Sizes of a tensor, or of a list of them; () for anything else."""
-    if not isinstance(value, list):
+    if not isinstance(value, list) or level > 1:
         return ()
     if all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 48 for n in value):
         return tuple(value[:MOST_ARGUMENTS])
-    return tuple(_dims(v) for v in value[:MOST_ARGUMENTS])
+    return tuple(_dims(v, level + 1) for v in value[:MOST_ARGUMENTS])

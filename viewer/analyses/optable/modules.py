@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,11 +15,13 @@ from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
 from viewer.analyses.names import flags_where
 from viewer.analyses.optable.nest import Nest
-from viewer.base.ids import Paint
+from viewer.base.ids import ABSENT, Paint
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
 PREFIX: Final = "nn.Module: "
+_BACKWARD: Final = re.compile(r"Backward\d*$")
+_NONE: Final = np.empty(0, np.int64)
 
 
 def module_nest(trace: Trace) -> Nest:
@@ -39,18 +43,15 @@ def _modules(trace: Trace) -> Nest:
 def forward_of(trace: Trace) -> I64:
     """For every slice the forward operator whose backward pass it is part of; -1 without one. Built once.
 
-    By the arrows that autograd writes from a forward operator to its backward one (equal sequence numbers).
+    By the arrows that the profiler draws from a forward operator to its backward one; in a file without any, by equal
+    sequence numbers.
     """
 
     def build() -> I64:
-        f, arrows = trace.flows, flows(trace)
         out = np.full(len(trace), -1, np.int64)
-        if not len(f):
-            return out
-        backward = flags_where(trace, f.cat, lambda cat: cat.lower() == "fwdbwd")
-        ends = np.unique(f.slice[backward[f.cat] & (f.slice >= 0)])
-        mine = np.isin(arrows.source, ends) & np.isin(arrows.target, ends)
-        source, target = arrows.source[mine], arrows.target[mine]
+        source, target = _arrows(trace)
+        if not len(target):
+            source, target = by_sequence_number(trace)
         if not len(target):
             return out
         to = np.full(len(trace), -1, np.int64)
@@ -61,6 +62,55 @@ def forward_of(trace: Trace) -> I64:
         return out
 
     return trace.memo("forward_of", build)
+
+
+def _arrows(trace: Trace) -> tuple[I64, I64]:
+    """Forward operators and where their backward pass begins, by the arrows of the file."""
+    f, arrows = trace.flows, flows(trace)
+    if not len(f):
+        return _NONE, _NONE
+    drawn = flags_where(trace, f.cat, lambda cat: cat.lower() == "fwdbwd")
+    ends = np.unique(f.slice[drawn[f.cat] & (f.slice >= 0)])
+    mine = np.isin(arrows.source, ends) & np.isin(arrows.target, ends)
+    return arrows.source[mine], arrows.target[mine]
+
+
+class _Sequence(msgspec.Struct):
+    number: int | None = msgspec.field(default=None, name="Sequence number")
+    forward_thread: int | None = msgspec.field(default=None, name="Fwd thread id")
+
+
+def by_sequence_number(trace: Trace) -> tuple[I64, I64]:
+    """Forward and backward operators of equal sequence numbers; backward ones name the thread of the forward pass.
+
+    Of several forward operators with one number (an operator and what it calls) the first counts.
+    """
+    s = trace.slices
+    operator = s.paint == Paint.OPERATOR
+    if not flags_where(trace, s.name[operator], _BACKWARD.search).any():
+        return _NONE, _NONE
+    rows = np.flatnonzero(operator & (s.args_off != ABSENT))
+    rows = rows[np.argsort(s.args_off[rows], kind="stable")]
+    decoder = msgspec.json.Decoder(_Sequence)
+    forward: dict[int, int] = {}
+    backward: list[tuple[int, int]] = []
+    texts = trace.args_text.read_many(s.args_off[rows].tolist(), s.args_len[rows].tolist())
+    for row, text in zip(rows.tolist(), texts, strict=True):
+        try:
+            found = decoder.decode(text) if text else None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        if found is None or found.number is None:
+            continue
+        if found.forward_thread:
+            backward.append((found.number, row))
+        elif found.number not in forward or s.start_ns[row] < s.start_ns[forward[found.number]]:
+            forward[found.number] = row
+    pairs = [(forward[n], row) for n, row in backward if n in forward and s.start_ns[forward[n]] <= s.start_ns[row]]
+    if not pairs:
+        return _NONE, _NONE
+    out = np.array(pairs, np.int64)
+    return out[:, 0].copy(), out[:, 1].copy()
 
 
 def module_of_work(trace: Trace) -> I64:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +16,13 @@ from viewer.analyses.contention import beside_communication, contention
 from viewer.analyses.findings import contention as contention_found
 from viewer.analyses.findings import fp32_matmul, recompute, uneven_runs
 from viewer.analyses.findings.base import JobFinding
+from viewer.analyses.findings.registry import job_findings
 from viewer.analyses.recompute import recomputed
+from viewer.app.clocks import settle_clocks
 from viewer.base.selection import SliceRef
 from viewer.base.work import CancelToken
+from viewer.importers.opening import JobOpener
+from viewer.store.cache import Cache
 from viewer.store.meta import DeviceInfo
 from viewer.store.session import Session
 
@@ -227,3 +235,22 @@ def test_traces_with_nothing_to_say(events: tuple[Event, ...]) -> None:
     session = make_session(make_trace(*events))
     for module in (fp32_matmul, recompute, contention_found, uneven_runs):
         assert found(module, session) == []
+
+
+def test_a_layer_in_fp32_is_found_first_and_its_size_is_right(shared: Path, tmp_path: Path) -> None:
+    script = shared / "bench" / "make_trace.py"
+    folder = tmp_path / "job"
+    command = [sys.executable, str(script), "--ranks", "8", "--events-per-rank", "6000", "--out", str(folder)]
+    subprocess.run([*command, "--fault", "fp32-gemm"], check=True, capture_output=True)
+    truth = json.loads((folder / "truth.json").read_text())
+    (fault,) = truth["faults"]
+    steps = len(fault["step_ns"])
+    excess = (fault["gemm_sum_ns"][0] - fault["gemm_sum_ns_without"][0]) / steps
+    opened = JobOpener(sorted(folder.glob("rank-*")), cache=Cache(tmp_path / "cache")).open().session
+    session = settle_clocks(opened, "auto")
+    first = job_findings(session)[0]
+    assert first.kind == "fp32-matmul"
+    assert first.saving_ns_per_step == pytest.approx(excess, rel=0.1)
+    assert "rank 2, rank 3" in first.title
+    kinds = {f.kind for f in job_findings(session)}
+    assert not kinds & {"recompute", "contention", "uneven-runs"}

@@ -176,6 +176,13 @@ def test_pairs_of_masks_against_counting_them() -> None:
     assert pairs(1, 8, True) == 15, "one query sees all keys, less half of the last"
 
 
+def test_odd_scalars_are_not_recorded_ones() -> None:
+    odd = Call("x", (), (), ("\u00b2", "--5", "[1, \u00b2]", "[", "[1, -2]", "9" * 40, " 7 "))
+    assert [odd.number(i) for i in range(7)] == [None, None, None, None, None, None, 7]
+    assert [odd.numbers(i) for i in (2, 3, 4)] == [None, None, (1, -2)]
+    assert odd.flags(2) is None
+
+
 @pytest.mark.parametrize(
     ("name", "dims", "why"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.build import Event, call, copy, kernel, make_trace, op
@@ -109,16 +110,21 @@ def test_a_file_without_gpu_work_has_no_coverage() -> None:
 
 
 def test_damaged_arguments_are_no_arguments() -> None:
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
     trace = make_trace(
         op("aten::mm", 0, 50, args={"Input Dims": "x", "Input type": 3, "Concrete Inputs": [1, None, True]}),
         op("aten::mm", 60, 5),
+        op("aten::mm", 70, 5, args={"Input Dims": deep}),
     )
     number, entries = recorded(trace, gpu_work(trace).index)
     assert not len(number)
     assert entries == []
-    import numpy as np
 
-    number, entries = recorded(trace, np.arange(2))
+    number, entries = recorded(trace, np.arange(3))
+    assert len(set(number.tolist())) == 3
+    assert len(entries[int(number[2])].text) < 20, "lists in lists are cut"
     assert [entries[n].dims for n in number.tolist()] == [(), ()]
     assert entries[int(number[0])].values == ("1", "", "true")
 
@@ -155,6 +161,7 @@ def test_families_by_name(name: str, family: int) -> None:
         ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn", False),
         ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64>", False),
         ("nvjet_sss_128x64", None),
+        ("cudnn_infer_volta_scudnn_128x64_relu_medium_nn_v1", True),
     ],
 )
 def test_full_precision_by_name(name: str, full: bool | None) -> None:

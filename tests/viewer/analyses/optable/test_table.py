@@ -87,6 +87,19 @@ def test_backward_work_belongs_to_the_module_of_the_forward_operator() -> None:
     assert is_backward(trace).tolist() == [False, False, True, False]
 
 
+def test_without_arrows_sequence_numbers_link_forward_and_backward() -> None:
+    trace = make_trace(
+        python("nn.Module: Linear_0", 20, 200),
+        op("aten::linear", 30, 100, args={"Sequence number": 5, "Fwd thread id": 0}),
+        op("aten::mm", 40, 50, args={"Sequence number": 5, "Fwd thread id": 0}),
+        op("MmBackward0", 500, 100, tid=2, args={"Sequence number": 5, "Fwd thread id": 1}),
+        op("other", 700, 100, tid=2, args={"Sequence number": 6, "Fwd thread id": 1}),
+        call("cudaLaunchKernel", 515, 5, corr=3, tid=2),
+        kernel("gemm_nn", 600, 300, corr=3),
+    )
+    assert sums(table(make_session(trace), MODULE)) == {"Linear_0": (1, 300, 300)}
+
+
 def test_shapes_and_steps() -> None:
     session = make_session(a_trace())
     found = table(session, SHAPE)
