@@ -1,4 +1,4 @@
-"""The figures of a run that a check keeps: what a trace says of step time, communication, idle time and memory."""
+"""The figures of a run that a check keeps: what a trace says of step time, communication, idle time, MFU and memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Final
 import numpy as np
 
 from viewer.analyses.attribution import attribute
+from viewer.analyses.fingerprint.memory_peak import rank_peaks
+from viewer.analyses.fingerprint.whole import fingerprint
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.steps import Step, step_table
-from viewer.base.run_record import RunFigure
+from viewer.base.run_record import Better, RunFigure
 from viewer.store.session import Session
 
 MOST_SAMPLES: Final = 1_000
+FROM_FINGERPRINT: Final[tuple[tuple[str, Better], ...]] = (("mfu", "higher"), ("pipeline_bubble", "lower"))
 STEP_HOW: Final = (
     "Median over the steps; of each step the longest CPU mark of all ranks. The first (warm-up) is in it: "
     "one step does not move the median."
@@ -40,7 +43,22 @@ def run_figures(session: Session) -> dict[str, RunFigure]:
             out["step_gap_ns"] = _median(gaps, "ns", how, least=0.05)
     else:
         _whole(session, out)
+    _fingerprint(session, out)
     return out
+
+
+def _fingerprint(session: Session, out: dict[str, RunFigure]) -> None:
+    """MFU and bubble, where they can be had, and the peak of memory, which repeats itself closely: it gates."""
+    peaks = rank_peaks(session)
+    if peaks:
+        fullest = max(float(p.peak.allocated_bytes) for p in peaks)
+        out["memory_peak"] = RunFigure(fullest, "bytes", gate=True, least=0.01, how="Allocated, of the fullest rank.")
+    found = fingerprint(session)
+    for key, better in FROM_FINGERPRINT:
+        figure = found[key]
+        if figure.value is not None:
+            samples = [step.value for step in figure.steps][:MOST_SAMPLES]
+            out[key] = RunFigure(figure.value, "share", better, least=0.02, samples=samples, how=figure.how)
 
 
 def _shares(by_step: dict[int, list[Step]], out: dict[str, RunFigure]) -> None:
