@@ -55,7 +55,7 @@ def _ranks(session: Session) -> Iterator[JobFinding]:
     some = ", ".join(str(r) for r in sorted(ranks)[:NAMED]) + (", …" if len(ranks) > NAMED else "")
     yield _info(
         "missing-ranks",
-        f"{len(ranks)} of {size:,} ranks are open: who waits for the others cannot be said"
+        f"1 of {size:,} ranks is open: who waits for whom cannot be said"
         if len(ranks) == 1
         else f"{len(ranks)} of {size:,} ranks are open: waiting is a lower bound, late ranks among others are unseen",
         [Evidence(f"open: rank {some}; the files state a world size of {size:,}")],

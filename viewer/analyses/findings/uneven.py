@@ -64,6 +64,18 @@ def spread_of(time: F64) -> Spread | None:
     return Spread(time, time.max(axis=0) - time.mean(axis=0), time.argmax(axis=0))
 
 
+def beyond_next(time: F64) -> Spread | None:
+    """As :func:`spread_of`, with what the part with the most has beyond the next one; None below three parts.
+
+    What stages spend outside their kernels differs by their place in the pipeline: the first and the last send and
+    receive less. So one only stands out where it stands out from every other.
+    """
+    if len(time) < 3 or not time.shape[1]:
+        return None
+    ordered = np.sort(time, axis=0)
+    return Spread(time, ordered[-1] - ordered[-2], time.argmax(axis=0))
+
+
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """Uneven ranks of a role, then uneven or late stages."""
     steady = steady_steps(session)
@@ -126,7 +138,7 @@ def _ranks(session: Session, steady: SteadySteps, members: list[int], compute: d
     yield JobFinding(
         id=f"uneven-ranks/{session.groups[members[0]].label}",
         kind="uneven-ranks",
-        title=f"Work is uneven over {len(members)} ranks of one role: the busiest computes "
+        title=f"Compute is uneven over {len(members)} ranks of one role: the busiest computes "
         f"{format_duration(saving, 1)} per step ({format_share(saving, step_ns)}) more than their mean; {who}",
         severity="warning",
         saving_ns_per_step=saving,
@@ -134,7 +146,8 @@ def _ranks(session: Session, steady: SteadySteps, members: list[int], compute: d
         "bound: with even shares the busiest falls to the mean, and other things may then hold the step up.",
         evidence=tuple(evidence),
         next_step=(
-            "Give this rank as much work as the others: its layers, its experts, its share of the batch."
+            "See whether this rank has more work (layers, experts, its share of the batch) or does the same work "
+            "slower (clocks, power and temperature of its GPU): then even it out, or mend or swap the card."
             if fixed
             else "Balance each step's work: sort or pack sequences by length, balance the experts' tokens."
         ),
@@ -169,9 +182,7 @@ def _stages(session: Session, steady: SteadySteps, compute: dict[int, F64], late
         return
     step_ns = steady.step_ns or 0
     count = min(len(compute[m]) for i in known for m in stages[i])
-    worked = spread_of(
-        np.array([np.median([compute[m][steady.first : count] for m in stages[i]], axis=0) for i in known])
-    )
+    worked = spread_of(np.array([_usual([compute[m][steady.first : count] for m in stages[i]]) for i in known]))
     if worked is None:
         return
     is_work = worked.saving_ns >= SHARE_OF_STEP * step_ns
@@ -201,26 +212,37 @@ def _stages(session: Session, steady: SteadySteps, compute: dict[int, F64], late
         title=(
             f"Pipeline stage {stage} ({labels}) computes {much} more than the mean of the stages: others wait for it"
             if is_work
-            else f"Pipeline stage {stage} ({labels}) takes {much} longer by itself than the mean of the stages, not in "
+            else f"Pipeline stage {stage} ({labels}) takes {much} longer by itself than any other stage, not in "
             "its kernels: the stages around it wait for its host or its copies"
         ),
         severity="warning",
         saving_ns_per_step=saving,
-        saving_how="Median over the steps of (time of the stage with the most - mean of the stages). An upper bound: "
-        "the pipeline goes as fast as its slowest stage, which falls to the mean when the work is spread evenly.",
+        saving_how=(
+            "Median over the steps of (time of the stage with the most - mean of the stages). An upper bound: the "
+            "pipeline goes as fast as its slowest stage, which falls to the mean when the work is spread evenly."
+            if is_work
+            else "Median over the steps of (time of the stage with the most - the next). An upper bound: the pipeline "
+            "goes as fast as its slowest stage, and then the next one is that."
+        ),
         evidence=tuple(evidence),
         next_step=(
             "Move layers from this stage to the others (count embedding and output layer as layers), or split it."
             if is_work
             else "Look at what this stage does between its kernels: data loading, copies to the host, its CPU's load."
         ),
-        how=f"A stage's time is the median of its ranks: {what} per step, warm-up set apart. At least "
+        how=f"A stage's time is the (lower) median of its ranks: {what} per step, warm-up set apart. At least "
         f"{SHARE_OF_STEP:.0%} of the step, the same stage in {MOSTLY:.0%} of the steps.",
         share=saving / step_ns,
         confident=chosen.time.shape[1] > 1,
         overlaps=("late", "bubble"),
         caused_by=CAUSES[is_work],
     )  # fmt: skip
+
+
+def _usual(rows: list[F64]) -> F64:
+    """The median of a stage's ranks per step; of an even number the lower one: of two, the slower is no measure."""
+    chosen: F64 = np.sort(np.array(rows), axis=0)[(len(rows) - 1) // 2]
+    return chosen
 
 
 def _own_time(session: Session, stages: list[list[int]], first: int, count: int) -> Spread | None:
@@ -230,7 +252,5 @@ def _own_time(session: Session, stages: list[list[int]], first: int, count: int)
         return None
     if len(session.groups) < (world_size(session) or 0):
         return None  # waiting for ranks that are not open looks like own time
-    rows = [
-        np.median([found.own_time[found.ranks.index(m), first:count] for m in members], axis=0) for members in stages
-    ]
-    return spread_of(np.array(rows))
+    rows = [_usual([found.own_time[found.ranks.index(m), first:count] for m in members]) for members in stages]
+    return beyond_next(np.array(rows))

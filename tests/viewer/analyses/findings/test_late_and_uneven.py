@@ -85,6 +85,14 @@ def test_uneven_ranks_whose_turn_changes():
     assert one.overlaps == ("late",)
 
 
+def test_one_slow_rank_of_two_makes_no_uneven_stage():
+    session = aligned(Worked(ranks=6, steps=8, extra={2: 4_000_000}))
+    found = list(uneven.find(session, CancelToken()))
+    assert [f.id for f in found] == ["uneven-ranks/rank 2"]
+    assert "rank 2 has the most in 100% of the steps" in found[0].title
+    assert "does the same work" in found[0].next_step
+
+
 def test_uneven_stages_name_the_stage_with_the_most():
     session = aligned(Worked(ranks=6, steps=8, extra={2: 3_000_000, 3: 3_000_000}))
     (one,) = (f for f in uneven.find(session, CancelToken()) if "stage" in f.kind)
@@ -105,6 +113,15 @@ def test_the_spread_against_a_plain_loop(rows):
         assert column[int(found.most[k])] == max(column)
     assert found.excess.tolist() == pytest.approx(excess)
     assert found.saving_ns == round(sorted(excess)[1])
+
+
+def test_a_stage_is_late_only_beyond_every_other():
+    time = np.array([[9.0, 9.0], [5.0, 5.0], [2.0, 8.0]])
+    found = uneven.beyond_next(time)
+    assert found is not None
+    assert found.excess.tolist() == [4.0, 1.0]
+    assert found.usual == (0, 1.0)
+    assert uneven.beyond_next(time[:2]) is None, "of two stages the first may have more by its place"
 
 
 def kinds(session: Session) -> list[str]:

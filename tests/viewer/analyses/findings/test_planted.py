@@ -28,6 +28,7 @@ FIRST = {
     "small-messages": "small-messages",
     "launch-bound": "launch-bound",
     "sync-in-step": "sync-drain",
+    "fp32-gemm": "fp32-matmul",
 }
 """Fault -> kind of the finding that is read first."""
 SIZED = {"straggler": 0.1, "data-loading": 0.1, "no-overlap": 0.1, "small-messages": 0.1}
