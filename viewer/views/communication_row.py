@@ -192,6 +192,8 @@ def _hiders(view: CommunicationView, row: int) -> tuple[TableFrame | None, str]:
         f"{format_share(hidden, found.sum_ns)} of its time is not exposed: compute ran beside it, or the instant "
         "counts for a communication that began before it."
     )
+    if not hidden:
+        text = "Nothing hid any of it."
     if exposed:
         text += (
             f" Exposed transfer {format_duration(exposed, 1)}: "

@@ -64,6 +64,8 @@ def test_one_rank_is_counted_alone() -> None:
     assert "of baseline" in view.frame.heads
     assert column(view, "of baseline") == [None]
     assert "No baseline" in view.note
+    alone = communication_view(session, 1)
+    assert row_view(alone, 0).hiding.startswith("Nothing hid any of it.")
 
 
 def test_members_that_are_missing_and_what_is_not_matched_are_marked() -> None:
