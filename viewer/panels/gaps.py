@@ -161,6 +161,8 @@ class GapsPanel(QWidget):
         self.note.set_text(frame.note)
         # Filled before they are shown: what is hidden tells the layout no new size.
         if frame.bar is not None:
+            # As wide as it will be: a narrow one asks for the room of a legend of many lines, which the window keeps.
+            self.bar.resize(max(self.bar.width(), self.width() - 16), self.bar.height())
             self.bar.set_frame(frame.bar)
         if frame.causes is not None:
             self.causes.set_frame(frame.causes)

@@ -18,12 +18,12 @@ from viewer.views.gaps import GapsFrame, devices_of, rank_cell
 MOST_ROWS: Final = 500
 NAME_LIMIT: Final = 300
 FORCED: Final = {
-    "event": "its stream waited for an event",
-    "synchronisation": "the host waited for the first before it launched the second",
-    "launch order": "the second was launched when the first was over",
-    "same stream": "both were queued on one stream",
-    "queued wait": "likely an event: a wait was queued between both launches",
-    "unproven": "not known: the device was full, or the wait is not recorded",
+    "event": "a wait for an event",
+    "synchronisation": "a synchronisation",
+    "launch order": "launched afterwards",
+    "same stream": "one stream for both",
+    "queued wait": "a wait queued between (likely)",
+    "unproven": "not recorded",
 }
 LAUNCHES_NOTE: Final = (
     f"Runs of at least {LEAST_KERNELS} kernels on computing streams of which each found the queue empty when the one "
@@ -33,11 +33,13 @@ LAUNCHES_NOTE: Final = (
     "them in a graph."
 )
 SERIAL_NOTE: Final = (
-    f"Works of two streams of which the second began within {format_duration(SOON_NS, 0)} after the first was over; "
-    "on one "
-    "stream only communication or copies beside compute. What overlapping could hide is the shorter of each two at "
-    "most: "
-    "an upper bound, kernels share the device."
+    f"The second began within {format_duration(SOON_NS, 0)} after the first was over. Forced by: a recorded wait of "
+    "its stream "
+    "for an event; a synchronisation that held its launch back; a launch only afterwards; one stream for both "
+    "(communication "
+    "or copies beside compute); likely a wait that the host queued between both launches. What could hide is the "
+    "shorter of "
+    "each two: an upper bound, for kernels share the device."
 )
 
 
@@ -100,12 +102,13 @@ def serial_frame(session: Session, group: int | None, cancel: CancelToken | None
         (
             ("Could hide", "Sum of the shorter one of each two works: an upper bound of what overlapping saves."),
             ("Times", "How often they followed each other."),
+            ("Streams", "The stream of the first and of the second."),
             ("Forced by", "What put them in order, as far as the trace proves it."),
             (
                 "First",
-                "Stream and work that ran first, of the two of which most could be hidden. A row leads to the second.",
+                "Work that ran first, of the two of which most could be hidden. A row leads to the second.",
             ),
-            ("Then", "Stream and work that followed."),
+            ("Then", "Work that followed it."),
             ("Rank", "Whose device it is."),
         )
     )
@@ -113,9 +116,10 @@ def serial_frame(session: Session, group: int | None, cancel: CancelToken | None
         table.add(
             dur(pair.possible_ns),
             num(pair.count),
+            word(" → ".join(_stream(item, lane) for lane in (pair.first_lane, pair.second_lane))),
             word(FORCED[pair.forced]),
-            word(_work(item, pair.first_lane, pair.first_row)),
-            word(_work(item, pair.second_lane, pair.second_row)),
+            word(shown(item.trace.name(pair.first_row), NAME_LIMIT)),
+            word(shown(item.trace.name(pair.second_row), NAME_LIMIT)),
             rank_cell(session, item, pair.device),
             jump=SliceRef(item.index, pair.second_row),
             paint=Paint(int(item.trace.slices.paint[pair.second_row])),
@@ -123,8 +127,8 @@ def serial_frame(session: Session, group: int | None, cancel: CancelToken | None
     return GapsFrame(_told(rows), gaps=table.frame(), note=SERIAL_NOTE)
 
 
-def _work(item: Input, lane: int, row: int) -> str:
-    return f"{lane_name(item.trace.lanes[lane])}: {shown(item.trace.name(row), NAME_LIMIT)}"
+def _stream(item: Input, lane: int) -> str:
+    return lane_name(item.trace.lanes[lane]).removeprefix("stream ")
 
 
 def _told(rows: list[tuple[Serial, Input]]) -> str:

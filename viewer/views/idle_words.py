@@ -64,7 +64,7 @@ WORDS: Final = {
         None,
     ),
     "sync-drain": CauseWords(
-        "after a synchronisation",
+        "after a sync",
         "A blocking call had waited until the queue was empty; the device idles until the host has queued work again.",
         Paint.SYNC,
     ),

@@ -55,7 +55,7 @@ def test_an_idle_device_is_split_into_host_and_launch() -> None:
     assert why["launch"] == "50 ns · 25.0 %"
     assert why["dependency"] == "0 ns · 0.0 %"
     assert why["sum = idle"] == "200 ns"
-    assert why["host: after a synchronisation"] == "150 ns · 100.0 % of host"
+    assert why["host: after a sync"] == "150 ns · 100.0 % of host"
     bar = section(frame, "Why the device was idle").bar
     assert bar is not None
     assert sum(ns for _, ns, _ in bar.parts) == bar.total_ns == 200

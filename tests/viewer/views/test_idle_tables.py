@@ -26,11 +26,10 @@ def test_streams_in_series_with_what_forced_them() -> None:
     trace = make_trace(*COMPUTE, *work("ncclDevKernel_AllReduce", 10, 601, 200, 2))
     frame = serial_frame(make_session(trace), None)
     assert frame.sentence == (
-        "At most 200 ns could be hidden by overlapping streams; most of it was put in order so: "
-        "both were queued on one stream."
+        "At most 200 ns could be hidden by overlapping streams; most of it was put in order so: one stream for both."
     )
     assert frame.gaps is not None
-    assert frame.gaps.rows[0][:4] == ("200 ns", "1", "both were queued on one stream", "stream 7: gemm")
+    assert frame.gaps.rows[0][:4] == ("200 ns", "1", "7 → 7", "one stream for both")
     assert frame.gaps.jumps == [SliceRef(0, row_named(trace, "ncclDevKernel_AllReduce"))]
     assert all(frame.gaps.how)
     assert serial_frame(make_session(make_trace(*COMPUTE)), None).gaps is None
