@@ -56,5 +56,5 @@ def several_ranks(what: str, processes: int) -> Finding:
         "info",
         max(1, processes),
         f"one file with {what} of several ranks: spans, not kernels. They are in no device figure, and the file has "
-        "no rank of its own",
+        "no rank of its own; the Parallel view and the Stragglers panel tell its workers apart",
     )

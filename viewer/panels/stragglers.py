@@ -161,6 +161,7 @@ class StragglersPanel(QWidget):
         _fill(self.links, frame.links)
         self.links_title.setVisible(frame.links is not None)
         self.left.setVisible(view is not None)
+        self.parts.widget(0).setVisible(view is not None)
         self._show_tools(view is not None)
         if view is not None:
             self.map.set_frame(view.frame)
