@@ -78,7 +78,8 @@ class StragglersPanel(QWidget):
         self.left = _column(self.map, stretch=1)
         self.right = _column(self.table, self.links_title, self.links)
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)
-        self.parts.addWidget(_scrolled(self.left))
+        self.left_area = _scrolled(self.left)
+        self.parts.addWidget(self.left_area)
         self.parts.addWidget(_scrolled(self.right))
         self.parts.setSizes([480, 760])
         self.parts.setChildrenCollapsible(False)
@@ -161,7 +162,7 @@ class StragglersPanel(QWidget):
         _fill(self.links, frame.links)
         self.links_title.setVisible(frame.links is not None)
         self.left.setVisible(view is not None)
-        self.parts.widget(0).setVisible(view is not None)
+        self.left_area.setVisible(view is not None)
         self._show_tools(view is not None)
         if view is not None:
             self.map.set_frame(view.frame)
