@@ -20,6 +20,8 @@ from viewer.base.job_card import EMPTY_CARD, CardValue, JobCard
 from viewer.base.quantities import quantity_text
 
 MAX_BYTES: Final = 1 << 20
+MOST_DOTS: Final = 64
+"""In a line; a key has two parts at most, and a path has few."""
 LONGEST_LINE: Final = 200
 """So much of a line is looked at for its key."""
 _MEND: Final = "Mend the file, or write one with Save in the panel Job card."
@@ -46,6 +48,7 @@ def parse_card(data: bytes, name: str) -> JobCard:
     """The card in a TOML file's bytes; ``name`` is what errors call it. Raises InputError."""
     try:
         text = data.decode("utf-8-sig")
+        _check_depth(text, name)
         raw = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise InputError(name, "is no job card: it is no UTF-8 text", f"byte {error.start}", _MEND) from None
@@ -58,6 +61,13 @@ def parse_card(data: bytes, name: str) -> JobCard:
         problem = _PLACE.sub("", said).strip().rstrip(".")
         raise InputError(name, f"is no job card, as it is no TOML: {problem}", where, _MEND) from None
     return card_from_plain(raw, name, _Lines(text))
+
+
+def _check_depth(text: str, name: str) -> None:
+    """Keys of many parts cost a TOML reader the square of their number: memory and time without bound."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
+            raise InputError(name, f"is no job card: more than {MOST_DOTS} dots in a line", f"line {number}", _MEND)
 
 
 def card_from_plain(raw: Mapping[str, Any], name: str, lines: _Lines | None = None, *, strict: bool = True) -> JobCard:

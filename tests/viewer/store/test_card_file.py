@@ -64,6 +64,7 @@ def test_a_card_is_read_with_units() -> None:
         (b"[model]\na = 1\na = 2\n\n", "line 3", "no TOML"),
         (b"\xff", "byte 0", "no UTF-8"),
         (b"a = " + b"[" * 100_000, "", "nested too deeply"),
+        (b"# " + b"." * 999 + b"\na" + b".a" * 100_000 + b" = 1", "line 2", "more than 64 dots"),
         (b"[model]\nlayers = " + b"9" * 10_000, "", "no TOML"),
         (b"[model]\nlayers = 1979-05-27", "line 2", "must be a number"),
     ],
