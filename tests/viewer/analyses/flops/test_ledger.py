@@ -125,7 +125,7 @@ def test_damaged_arguments_are_no_arguments() -> None:
     number, entries = recorded(trace, np.arange(3))
     assert len(set(number.tolist())) == 3
     assert len(entries[int(number[2])].text) < 20, "lists in lists are cut"
-    assert [entries[n].dims for n in number.tolist()] == [(), ()]
+    assert [entries[n].dims for n in number[:2].tolist()] == [(), ()]
     assert entries[int(number[0])].values == ("1", "", "true")
 
 
