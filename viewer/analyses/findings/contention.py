@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 
 from viewer.analyses.contention import contention
 from viewer.analyses.findings.base import JobFinding
-from viewer.analyses.findings.kernel_costs import largest_kernels, rank_costs, share_of_step, worst
+from viewer.analyses.findings.kernel_costs import (
+    largest_kernels,
+    much_of,
+    rank_costs,
+    share_of_step,
+    step_saving,
+    worst,
+)
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.store.trace import Trace
@@ -34,26 +40,24 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     total, noise = sum(f.total_ns for f in found), sum(f.noise_ns for f in found)
     alone, compared = sum(f.alone_ns for f in found), sum(f.compared for f in found)
     shaped = sum(f.shaped for f in found)
-    saving = top.median_ns
-    share = share_of_step(session, saving)
+    own = top.median_ns
+    share = share_of_step(session, own)
     ratio = (alone + total) / alone if alone else 1.0
     if total <= noise or ratio < LEAST_RATIO or (share is not None and share < LEAST_SHARE):
         return
     unknown = sum(f.uncompared for f in found)
-    much = (
-        f"{format_duration(saving, 1)} per step ({format_share(saving, round(saving / share))})"
-        if saving and share
-        else f"{format_duration(total, 1)} in all"
-    )
+    much = much_of(session, top, own)
+    saving = step_saving(session, own, _slowdown)
     yield JobFinding(
         id="contention/all",
         kind="contention",
         title=f"Kernels run {100 * (ratio - 1):.0f} % slower beside communication than alone: {much} on "
         f"{top.group.label}",
         severity="warning",
-        saving_ns_per_step=saving,
-        saving_how="Σ (duration - median duration of the same kernel, shape and grid when no communication runs) per "
-        "step, median over the steps, of the rank with the most. An upper bound: hiding communication is still worth "
+        saving_ns_per_step=saving.ns,
+        saving_how=saving.how
+        + "Σ (duration - median duration of the same kernel, shape and grid when no communication runs) per "
+        "step, median over the steps. An upper bound: hiding communication is still worth "
         "it where it would cost more exposed.",
         evidence=tuple(largest_kernels(session, top, _slowdown, "lost", 4)),
         next_step="Give communication fewer of the GPU's units (NCCL_MAX_CTAS, NCCL_MIN_CTAS, or a transport that uses "
@@ -62,7 +66,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         f"grid and shapes; {unknown:,} have none and count nothing. The sum is beyond 3 standard deviations of what "
         f"the spread of the runs alone would give by chance ({format_duration(noise, 1)})."
         + ("" if 2 * shaped > compared else " No shapes were recorded: runs of one grid may have had other work."),
-        share=share,
+        share=saving.share,
         confident=2 * shaped > compared,
         overlaps=("compute",),
     )

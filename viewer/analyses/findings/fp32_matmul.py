@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.findings.base import JobFinding
-from viewer.analyses.findings.kernel_costs import largest_kernels, rank_costs, share_of_step, worst
+from viewer.analyses.findings.kernel_costs import (
+    largest_kernels,
+    much_of,
+    rank_costs,
+    share_of_step,
+    step_saving,
+    worst,
+)
 from viewer.analyses.flops.ledger import Ledger, families, ledger
 from viewer.analyses.flops.main_kernels import NONE, full_fp32
 from viewer.analyses.gpu_work import gpu_work
@@ -19,7 +26,6 @@ from viewer.analyses.names import distinct
 from viewer.analyses.peaks import Peaks, peaks_of
 from viewer.base.job_card import JobCard
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.store.trace import Trace
@@ -45,17 +51,14 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     top = worst(costs)
     if top is None:
         return
-    saving = top.median_ns
-    share = share_of_step(session, saving)
+    own = top.median_ns
+    share = share_of_step(session, own)
     if share is not None and share < LEAST_SHARE:
         return
-    ranks = [c.group.label for c in costs if (c.median_ns or 0) > 0 or (saving is None and c.whole_ns > 0)]
+    ranks = [c.group.label for c in costs if (c.median_ns or 0) > 0 or (own is None and c.whole_ns > 0)]
     spent = sum(_spent(session, i) for i in top.group.inputs)
-    much = (
-        f"{format_duration(saving, 1)} per step ({format_share(saving, round(saving / share))})"
-        if saving and share
-        else f"{format_duration(round(top.whole_ns), 1)} in all"
-    )
+    much = much_of(session, top, own)
+    saving = step_saving(session, own, excess)
     where = f"{len(ranks)} ranks ({', '.join(ranks[:4])}{', …' if len(ranks) > 4 else ''})"
     yield JobFinding(
         id="fp32-matmul/all",
@@ -63,10 +66,10 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         title=f"Matrix products run in full 32-bit precision on {where if len(ranks) > 1 else ranks[0]}: "
         f"{much} more than the same in 16 bits",
         severity="warning",
-        saving_ns_per_step=saving,
-        saving_how="Of the rank with the most: durations of these kernels - what they would take in 16 bits: the "
+        saving_ns_per_step=saving.ns,
+        saving_how=saving.how + "Of each kernel what lies beyond the same product in 16 bits goes away: beyond the "
         "median of the job's 16-bit products of equal shape; where there is none, FLOPs ÷ the rate of its 16-bit "
-        "products; else the ratio of the device's peaks. An upper bound: in a pipeline other stages hide a part.",
+        "products; else by the ratio of the device's peaks. An upper bound.",
         evidence=(
             *largest_kernels(session, top, _flagged_ns, "together"),
             *largest_kernels(session, top, excess, "beyond 16 bits", 1),
@@ -80,7 +83,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         how="Kernels of matrix products and convolutions whose names say 32-bit arithmetic on the scalar units (sgemm, "
         "simt, ffma) and whose operators, where recorded, have 32-bit operands. TF32 and XF32 kernels use the matrix "
         f"units and do not count. They take {format_duration(spent, 1)} on {top.group.label}.",
-        share=share,
+        share=saving.share,
         confident=True,
         overlaps=("compute",),
     )

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.rank_steps import RankStep
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.findings.steady import steady_of, steady_steps
+from viewer.analyses.findings.whatif import saved_by_leaving_out
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
+from viewer.jit.intervals import union
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Trace
 
 F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
 Amount = Callable[[Trace], F64]
 """Per position of ``gpu_work`` ns; nan counts as nothing."""
 
@@ -55,6 +58,59 @@ def worst(costs: list[RankCost]) -> RankCost | None:
     """The rank with the largest cost per step (over its files without steps); None where none has any."""
     costs = [c for c in costs if c.whole_ns > 0]
     return max(costs, key=lambda c: (c.median_ns or 0, c.whole_ns), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What a step gets shorter when an amount goes away: ns (None: cannot be said), its share, and how it is known."""
+
+    ns: int | None
+    share: float | None
+    how: str
+
+
+def step_saving(session: Session, own_ns: int | None, amount: Amount) -> Saving:
+    """The saving by replay of the job's dependencies, else what the rank with the most spends itself.
+
+    Args:
+        session: the job.
+        own_ns: per step, of the rank with the most; None without steps.
+        amount: the ns that go away, at the end of each kernel.
+    """
+    if own_ns is None:
+        return Saving(None, None, "")
+    replayed = saved_by_leaving_out(session, {g.id: _intervals(session, g, amount) for g in session.groups})
+    if replayed is None:
+        return Saving(own_ns, share_of_step(session, own_ns), "")
+    how = (
+        "By replay of the steps with the dependencies between ranks that were seen: kernels end that much earlier on "
+        f"all ranks. On the rank with the most it is {format_duration(own_ns, 1)} per step; the rest was waiting. "
+    )
+    return Saving(replayed, share_of_step(session, replayed), how)
+
+
+def _intervals(session: Session, group: RankGroup, amount: Amount) -> tuple[I64, I64]:
+    """The ends of a rank's kernels that go away: disjoint intervals of session time."""
+    ends, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for index in group.inputs:
+        item = session.inputs[index]
+        value = np.rint(np.nan_to_num(amount(item.trace))).astype(np.int64)
+        at = np.flatnonzero(value > 0)
+        ends.append(item.clock.many_to_session(gpu_work(item.trace).end_ns[at]))
+        lengths.append(value[at])
+    end = np.concatenate(ends)
+    start = end - np.concatenate(lengths)
+    order = np.argsort(start, kind="stable")
+    disjoint: tuple[I64, I64] = union(start[order], end[order])
+    return disjoint
+
+
+def much_of(session: Session, cost: RankCost, ns: int | None) -> str:
+    """A cost in words: per step with its share, or in all where nothing marks steps."""
+    share = share_of_step(session, ns)
+    if ns is None or share is None:
+        return f"{format_duration(round(cost.whole_ns), 1)} in all"
+    return f"{format_duration(ns, 1)} per step ({100 * share:.1f} %)"
 
 
 def share_of_step(session: Session, ns: int | None) -> float | None:

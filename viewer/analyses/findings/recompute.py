@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.findings.base import JobFinding
-from viewer.analyses.findings.kernel_costs import largest_kernels, rank_costs, share_of_step, worst
+from viewer.analyses.findings.kernel_costs import largest_kernels, much_of, rank_costs, step_saving, worst
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.recompute import recomputed
-from viewer.base.time import format_duration
 from viewer.base.units import format_share
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
@@ -31,29 +30,26 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     top = worst(costs)
     if top is None:
         return
-    saving = top.median_ns
-    share = share_of_step(session, saving)
-    much = (
-        f"{format_duration(saving, 1)} per step ({format_share(saving, round(saving / share))})"
-        if saving and share
-        else f"{format_duration(round(top.whole_ns), 1)} in all"
-    )
+    own = top.median_ns
+    much = much_of(session, top, own)
+    saving = step_saving(session, own, recomputed_ns)
     whole = sum(_compute_ns(session.inputs[i].trace) for i in top.group.inputs)
     yield JobFinding(
         id="recompute/all",
         kind="recompute",
         title=f"Recomputation takes {much} on {top.group.label}: forward kernels run again in the backward pass",
-        severity="warning" if share is not None and share >= LARGE else "info",
-        saving_ns_per_step=saving,
-        saving_how="Time of the forward kernels that run again, summed per step, median over the steps, of the rank "
-        "with the most. An upper bound: without recomputation their results take memory, which may not be there.",
+        severity="warning" if (saving.share or 0) >= LARGE else "info",
+        saving_ns_per_step=saving.ns,
+        saving_how=saving.how
+        + "Time of the forward kernels that run again, summed per step, median over the steps. An upper bound: without "
+        "recomputation their results take memory, which may not be there.",
         evidence=tuple(largest_kernels(session, top, recomputed_ns, "again", 4)),
         next_step="Where the memory panel shows room: recompute less, only what is large and quick (attention, "
         "activations of the MLP), or in fewer layers. Where memory is full it is the price of fitting in.",
         how="GPU work launched inside a checkpointed backward (CheckpointFunctionBackward, torch.utils.checkpoint) "
         "or in a forward operator that runs inside a backward pass, with no backward operator between. "
         f"It is {format_share(round(top.whole_ns), whole)} of all GPU work of {top.group.label}.",
-        share=share,
+        share=saving.share,
         confident=True,
         overlaps=("compute",),
     )

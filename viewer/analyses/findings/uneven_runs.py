@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 
 from viewer.analyses.contention import beside_communication
 from viewer.analyses.findings.base import JobFinding
-from viewer.analyses.findings.kernel_costs import largest_kernels, rank_costs, share_of_step, worst
+from viewer.analyses.findings.kernel_costs import (
+    largest_kernels,
+    much_of,
+    rank_costs,
+    share_of_step,
+    step_saving,
+    worst,
+)
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.pace import FAR, LEAST, pace
 from viewer.analyses.run_kinds import run_kinds
-from viewer.base.time import format_duration
-from viewer.base.units import format_share
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.store.trace import Trace
@@ -36,28 +41,25 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     top = max((c for c in costs if c.group.id in means), key=lambda c: means[c.group.id], default=worst(costs))
     if top is None or top.whole_ns <= 0:
         return
-    saving = round(means[top.group.id]) if top.group.id in means else None
-    share = share_of_step(session, saving)
-    if saving == 0 or (share is not None and share < LEAST_SHARE):
+    own = round(means[top.group.id]) if top.group.id in means else None
+    share = share_of_step(session, own)
+    if own == 0 or (share is not None and share < LEAST_SHARE):
         return
     if share is None and top.whole_ns < LEAST_SHARE * sum(_all_ns(session.inputs[i].trace) for i in top.group.inputs):
         return
     traces = [session.inputs[i].trace for i in top.group.inputs]
     runs = sum(int((lost_ns(t) > 0).sum()) for t in traces)
     shaped = sum(int((run_kinds(t).shaped & (lost_ns(t) > 0)).sum()) for t in traces)
-    much = (
-        f"{format_duration(saving, 1)} per step ({format_share(saving, round(saving / share))})"
-        if saving and share
-        else f"{format_duration(round(top.whole_ns), 1)} in all"
-    )
+    much = much_of(session, top, own)
+    saving = step_saving(session, own, lost_ns)
     yield JobFinding(
         id="uneven-runs/all",
         kind="uneven-runs",
         title=f"{runs:,} kernel runs on {top.group.label} take far longer than others of the same kernel, grid and "
         f"shapes: {much}",
         severity="warning",
-        saving_ns_per_step=saving,
-        saving_how="Σ (duration - median of the same kind) over the outliers ÷ steps, of the rank with the most. An "
+        saving_ns_per_step=saving.ns,
+        saving_how=saving.how + "Σ (duration - median of the same kind) over the outliers ÷ steps. An "
         "upper bound: other work may fill the time.",
         evidence=tuple(largest_kernels(session, top, lost_ns, "beyond their median", 4)),
         next_step="See when they happen (Kernels panel, click the row): together on one rank points to a GPU that "
@@ -65,7 +67,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         how=f"Runs at least {LEAST} times the median and {FAR:.0f} robust deviations above it, of kinds with at least "
         f"{LEAST_RUNS} runs on the rank; runs beside communication are left out (contention), warm-up steps as well."
         + ("" if 2 * shaped > runs else " No shapes were recorded: runs of one grid may have had other work."),
-        share=share,
+        share=saving.share,
         confident=runs >= 3 and 2 * shaped > runs,
         overlaps=("compute",),
     )

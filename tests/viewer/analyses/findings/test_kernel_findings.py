@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -240,17 +241,31 @@ def test_traces_with_nothing_to_say(events: tuple[Event, ...]) -> None:
 def test_a_layer_in_fp32_is_found_first_and_its_size_is_right(shared: Path, tmp_path: Path) -> None:
     script = shared / "bench" / "make_trace.py"
     folder = tmp_path / "job"
-    command = [sys.executable, str(script), "--ranks", "8", "--events-per-rank", "6000", "--out", str(folder)]
+    command = [
+        sys.executable,
+        str(script),
+        "--ranks",
+        "8",
+        "--events-per-rank",
+        "6000",
+        "--jobs",
+        "1",
+        "--out",
+        str(folder),
+    ]
     subprocess.run([*command, "--fault", "fp32-gemm"], check=True, capture_output=True)
     truth = json.loads((folder / "truth.json").read_text())
     (fault,) = truth["faults"]
     steps = len(fault["step_ns"])
-    excess = (fault["gemm_sum_ns"][0] - fault["gemm_sum_ns_without"][0]) / steps
+    excess = (fault["gemm_sum_ns"][0] - fault["gemm_sum_ns_without"][0]) / steps / 1e6
     opened = JobOpener(sorted(folder.glob("rank-*")), cache=Cache(tmp_path / "cache")).open().session
     session = settle_clocks(opened, "auto")
     first = job_findings(session)[0]
     assert first.kind == "fp32-matmul"
-    assert first.saving_ns_per_step == pytest.approx(excess, rel=0.1)
+    assert first.saving_ns_per_step == pytest.approx(fault["cost_ns_per_step"], rel=0.1), "by replay"
     assert "rank 2, rank 3" in first.title
+    said = re.search(r"([0-9.]+) ms per step", first.title)
+    assert said is not None
+    assert float(said[1]) == pytest.approx(excess, rel=0.1), "what the kernels take beyond 16 bits"
     kinds = {f.kind for f in job_findings(session)}
     assert not kinds & {"recompute", "contention", "uneven-runs"}
