@@ -61,6 +61,15 @@ ACTIONS: Final = (
         "save_pack", "&File", "Save Pac&k…", (), "", "Write the job into one file that opens without its sources", "job"
     ),
     ActionSpec(
+        "save_report",
+        "&File",
+        "Save &Report…",
+        (),
+        "",
+        "Write findings and figures as one HTML page, or as JSON",
+        "job",
+    ),
+    ActionSpec(
         "close_job",
         "&File",
         "&Close Job",

@@ -42,7 +42,7 @@ PANELS: Final = (
         "findings",
         "Findings",
         shown=True,
-        text="&Findings",
+        text="F&indings",
         tip="What to change first, with the saving of each change and its evidence",
     ),
     PanelSpec("attribution", "Attribution", shown=True, make="viewer.panels.attribution:AttributionPanel"),

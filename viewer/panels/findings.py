@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFont, QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from viewer.analyses.findings.base import JobFinding
 from viewer.base.advice_card import AdviceCard
@@ -102,7 +102,12 @@ class FindingsPanel(QWidget):
         self.copy = QToolButton(self)
         self.copy.setText("Copy")
         self.copy.setAutoRaise(True)
-        set_tip(self.copy, "Copy this page as Markdown")
+        set_tip(self.copy, "Copy this page as Markdown; the arrow offers plain text")
+        menu = QMenu(self.copy)
+        menu.addAction("Copy as Markdown", lambda: self.copy_page(markdown=True))
+        menu.addAction("Copy as Text", lambda: self.copy_page(markdown=False))
+        self.copy.setMenu(menu)
+        self.copy.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
         self.copy.clicked.connect(lambda: self.copy_page(markdown=True))
         content = QWidget()
         self._content = content

@@ -122,6 +122,8 @@ def test_copies_as_text_and_markdown(qtbot, context, panel):
     clipboard = QGuiApplication.clipboard()
     panel.copy.click()
     assert clipboard.text().startswith("## Change first")
+    next(a for a in panel.copy.menu().actions() if a.text() == "Copy as Text").trigger()
+    assert clipboard.text().startswith("Change first")
     menu = panel.cards["cards"][1].menu()
     actions = {a.text(): a for a in menu.actions() if a.text()}
     assert list(actions) == ["Copy as Text", "Copy as Markdown", "Dismiss"]

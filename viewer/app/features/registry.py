@@ -19,6 +19,7 @@ from viewer.app.features.navigation import Navigation
 from viewer.app.features.pack import SavePack
 from viewer.app.features.panel_bar import PanelButtons
 from viewer.app.features.pictures import PictureActions
+from viewer.app.features.report import SaveReport
 from viewer.app.features.run_history import RunHistory
 from viewer.app.features.running import Running
 from viewer.app.features.selection import SelectionTable
@@ -34,6 +35,7 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     SelectionTable,
     PictureActions,
     SavePack,
+    SaveReport,
     SessionFeature,
     MarksFeature,
     Steps,
