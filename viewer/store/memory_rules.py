@@ -27,6 +27,7 @@ class BlockRule:
     lives: tuple[int, ...] = ()
     training: bool | None = None
     private: bool | None = None
+    absent: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def parse_memory_rules(text: str) -> MemoryRules:
     number_of_phase = {NO_PHASE: 0} | {name: i + 1 for i, (name, _) in enumerate(phases)}
 
     def rule(r: dict[str, Any]) -> BlockRule:
-        unknown = set(r) - {"id", "category", "why", "tag", "phase", "life", "training", "private"}
+        unknown = set(r) - {"id", "category", "why", "tag", "phase", "life", "training", "private", "absent"}
         if unknown:
             raise ValueError(f"rule {r.get('id')!r}: unknown conditions {sorted(unknown)}")
         return BlockRule(
@@ -64,6 +65,7 @@ def parse_memory_rules(text: str) -> MemoryRules:
             tuple(LIVES.index(x) for x in r.get("life", ())),
             r.get("training"),
             r.get("private"),
+            tuple(number_of_tag[t] for t in r.get("absent", ())),
         )
 
     return MemoryRules(tags, phases, tuple(rule(r) for r in given.get("rule", ())))

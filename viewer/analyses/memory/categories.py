@@ -6,6 +6,7 @@ the block was held: beyond the phase, over the borders of steps, or the whole re
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,7 +35,8 @@ _RESIDENT, _KEPT, _OUTLIVES, _BRIEF = range(4)  # places in LIVES of viewer.stor
 class BlockCategories:
     """Of every row of ``blocks``: ``category`` (Category), ``rule`` (index into ``rules``), ``life`` (into LIVES).
 
-    ``rules`` are (id, why): those of the table, then one for what the source says and one for what no rule names.
+    ``rest`` is the category of what a source's total has beyond its blocks. ``rules`` are (id, why): those of the
+    table, then one for what the source says and one for what no rule names.
     """
 
     category: U8
@@ -43,6 +45,7 @@ class BlockCategories:
     phase: U8
     rules: tuple[tuple[str, str], ...]
     training: bool
+    rest: Category
 
     def why(self, block: int) -> tuple[str, str]:
         """(id, why) of the rule that decided."""
@@ -79,14 +82,37 @@ def _build(session: Session, item: Input, table: MemoryRules) -> BlockCategories
     told = b.category != NOT_GIVEN
     category[told], number[told] = b.category[told], len(table.rules)
     for k, rule in enumerate(table.rules):
-        if rule.training is not None and (rule.training != training or not len(trace.tables["stacks"])):
-            continue  # without a stack nobody knows what ran
+        if not _applies(trace, table, rule, training, told=bool(phase.any())):
+            continue
         hit = open_ & _holds(rule, tags, phase, life, private)
         category[hit], number[hit] = rule.category, k
         open_ &= ~hit
     names = tuple((r.id, r.why) for r in table.rules)
     ends = ((GIVEN, "as the source says"), (NO_RULE, "no rule names it"))
-    return BlockCategories(category, number, life, phase, names + ends, training)
+    rest = next(
+        (r.category for r in table.rules if r.category == Category.WEIGHTS and not r.tags and not r.phases
+         and _applies(trace, table, r, training, told=bool(phase.any()))),
+        Category.UNKNOWN,
+    )  # fmt: skip
+    return BlockCategories(category, number, life, phase, names + ends, training, rest)
+
+
+def _applies(trace: Trace, table: MemoryRules, rule: BlockRule, training: bool, *, told: bool) -> bool:
+    """Whether a rule is for this recording; ``told``: some block says in which phase it was made."""
+    if rule.training is not None and (rule.training != training or not told):
+        return False  # where no block says so, nobody knows what ran
+    return not any(_mentioned(trace, table.tags[t][1]) for t in rule.absent)
+
+
+def _mentioned(trace: Trace, pattern: re.Pattern[str]) -> bool:
+    """Whether any name or file of the recording matches."""
+
+    def build() -> bool:
+        import pyarrow.compute as pc
+
+        return bool(pc.any(pc.match_substring_regex(trace.strings, pattern.pattern, ignore_case=True)).as_py())
+
+    return trace.memo(("mentioned", pattern.pattern), build)
 
 
 def _holds(
@@ -209,7 +235,7 @@ def held_at(trace: Trace, device: int, time_ns: int, *, live: bool = False) -> I
 
 
 def bytes_by_category(session: Session, item: Input, device: int, event: int | None) -> dict[str, int]:
-    """Bytes of the blocks that are held after an event by category; what the level has beyond blocks is unknown."""
+    """Bytes of the blocks that are held after an event by category, and what the level has beyond blocks."""
     trace = item.trace
     rows = held_rows(trace, device, event)
     found = block_categories(session, item).category[rows]
@@ -217,7 +243,7 @@ def bytes_by_category(session: Session, item: Input, device: int, event: int | N
     sums = {CATEGORY_NAMES[c]: int(size[found == c].sum()) for c in range(len(CATEGORY_NAMES))}
     level = _level(trace, device, event)
     if level is not None:  # made before the recording and not freed in it: profiler events never show such blocks
-        sums["unknown"] += level - int(size.sum())
+        sums[CATEGORY_NAMES[block_categories(session, item).rest]] += level - int(size.sum())
     return sums
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from viewer.analyses.counters import BLOCK, Series
 from viewer.analyses.memory.categories import block_categories
 from viewer.analyses.memory.figures import device_blocks, device_events
-from viewer.base.allocator import BEFORE, CATEGORY_NAMES
+from viewer.base.allocator import BEFORE, CATEGORY_NAMES, Category
 from viewer.base.ids import ABSENT
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -54,8 +54,10 @@ def _lines(trace: Trace, device: int) -> dict[str, Series]:
 
 @dataclass(frozen=True, eq=False)
 class CategorySeries:
-    """Bytes by category over time, in the order of CATEGORY_NAMES. ``rest`` int64[1] of what blocks do not show.
+    """Bytes by category over time, in the order of CATEGORY_NAMES.
 
+    ``rest`` int64[changes + 1] are bytes that no block shows, from each of ``level_time`` on; they count as category
+    ``rest_of``.
     Per category: times (ascending) at which bytes come and go, with sums up to each; the first sum is 0.
     """
 
@@ -65,6 +67,7 @@ class CategorySeries:
     gone_sum: tuple[I64, ...]
     level_time: I64
     rest: I64
+    rest_of: int = Category.UNKNOWN
 
     def at(self, times: I64) -> I64:
         """int64[categories, n]: what is held at each instant (raw ns of the file), after all its events."""
@@ -73,7 +76,7 @@ class CategorySeries:
             out[c] = self.made_sum[c][np.searchsorted(self.made[c], times, "right")]
             out[c] -= self.gone_sum[c][np.searchsorted(self.gone[c], times, "right")]
         if len(self.rest):
-            out[-1] += self.rest[np.searchsorted(self.level_time, times, "right")]
+            out[self.rest_of] += self.rest[np.searchsorted(self.level_time, times, "right")]
         return out
 
 
@@ -81,7 +84,7 @@ def category_series(session: Session, item: Input, device: int, *, live: bool = 
     """Bytes by category of a device; ``live``: a block counts until its free is requested. Built once per clocks.
 
     What the source's own total has beyond its blocks (made before a profiler's recording and not freed in it) counts as
-    unknown.
+    :class:`BlockCategories` says.
     """
     key = ("memory category series", item.index, device, live)
     return session.clocked_memo(key, lambda: _series(session, item, device, live))
@@ -110,10 +113,10 @@ def _series(session: Session, item: Input, device: int, live: bool) -> CategoryS
     shown = CategorySeries(
         tuple(made), tuple(made_sum), tuple(gone), tuple(gone_sum), np.zeros(0, np.int64), np.zeros(0, np.int64)
     )
-    return _with_rest(trace, device, shown, live)
+    return _with_rest(trace, device, shown, live, int(block_categories(session, item).rest))
 
 
-def _with_rest(trace: Trace, device: int, shown: CategorySeries, live: bool) -> CategorySeries:
+def _with_rest(trace: Trace, device: int, shown: CategorySeries, live: bool, rest_of: int) -> CategorySeries:
     """With the part of the level that no block shows: it changes at events only."""
     d, e, events = trace.tables["memory_devices"], trace.tables["allocator_events"], device_events(trace, device)
     level = (e.live if live and d.split_free[device] else e.allocated)[events]
@@ -129,9 +132,8 @@ def _with_rest(trace: Trace, device: int, shown: CategorySeries, live: bool) -> 
     change = np.flatnonzero(np.diff(rest))
     if not len(change) and not rest[0]:
         return shown
-    return CategorySeries(
-        shown.made, shown.made_sum, shown.gone, shown.gone_sum, when[change], np.append(rest[:1], rest[change + 1])
-    )
+    left = np.append(rest[:1], rest[change + 1])
+    return CategorySeries(shown.made, shown.made_sum, shown.gone, shown.gone_sum, when[change], left, rest_of)
 
 
 def _of_levels(time: I64, category: NDArray[np.uint8], value: I64) -> CategorySeries:

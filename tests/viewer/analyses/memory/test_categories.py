@@ -73,6 +73,19 @@ def test_what_is_held_through_an_inference_are_weights_and_without_stacks_nobody
     assert (categories_at_peak(session, item, 0) or {})["unknown"] == 7 * MIB
 
 
+def test_a_serving_engine_may_hold_a_cache_instead_of_weights(tmp_path: Path) -> None:
+    for name, want in (("run:engine.py", "weights"), ("execute_model:vllm/worker.py", "unknown")):
+        a = FakeAllocator()
+        a.alloc(50 * MIB)
+        before = len(a.events)
+        a.free(a.alloc(2 * MIB, *FORWARD, name))
+        folder = tmp_path / want
+        folder.mkdir()
+        session, item = opened(folder, a, before)
+        parts = categories_at_peak(session, item, 0) or {}
+        assert {k: v for k, v in parts.items() if v} == {want: 50 * MIB, "temporary": 2 * MIB}
+
+
 def test_blocks_of_autograd_threads_have_no_frame(tmp_path: Path) -> None:
     a = FakeAllocator()
     a.alloc(WEIGHT, *INIT)
