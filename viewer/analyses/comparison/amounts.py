@@ -104,6 +104,20 @@ class Amounts:
 
         return build
 
+    def of_unit(self, unit: I64, spans: list[int]) -> F64 | None:
+        """float64[keys, steps]: of each key what the unit ``unit[key]`` adds; None where units hold different counts.
+
+        Keys whose unit is -1 have zeros.
+        """
+        most = max(spans, default=0)
+        if len(set(spans)) != 1 or len(unit) * most > MOST_CELLS:
+            return None
+        sums = np.zeros((len(unit), most), np.int64)
+        for p in self._parts:
+            mine = (p.k >= 0) & (unit[p.key] == p.unit)
+            np.add.at(sums, (p.key[mine], p.k[mine]), p.value[mine])
+        return sums.astype(np.float64)
+
     def by_unit(self, keys: int, units: int) -> I64:
         """int64[units, keys]: what lies in compared spans; zeros where that would be too many cells."""
         if keys * units > MOST_CELLS:

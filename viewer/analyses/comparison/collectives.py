@@ -60,7 +60,7 @@ def compare_collectives(base: Side, test: Side, *, whole: bool, cancel: CancelTo
     runs = [_sum(side, keys, cancel) for side in (base, test)]
     count = len(keys)
     measures = [
-        Measure.of(getattr(runs[0], what), getattr(runs[1], what), count, base.spans, whole=whole, by_unit=True)
+        Measure.of(getattr(runs[0], what), getattr(runs[1], what), count, base, whole=whole, by_unit=True)
         for what in ("time", "count", "wait", "exposed", "transfer")
     ]
     pairs = _matched(keys.known, measures[1].total_base, measures[1].total_test)

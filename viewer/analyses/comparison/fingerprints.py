@@ -59,7 +59,7 @@ def figure_changes(base: Session, test: Session) -> tuple[FigureChange, ...]:
 
 def _change(base: Figure, test: Figure) -> FigureChange:
     steps = [np.array([[s.value * _PARTS for s in f.steps]], np.float64) for f in (base, test)]
-    found = judge(*steps)
+    found = judge(steps[0], steps[1])
     why = ""
     for name, figure in (("base", base), ("test", test)):
         if figure.value is None and not why:

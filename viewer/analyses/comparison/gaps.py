@@ -64,7 +64,7 @@ def compare_gaps(base: Side, test: Side, kernels: Kernels, cancel: CancelToken |
             _longest(longest, chunk.input, chunk.device, key, start, end)
         sums.append((time, count, longest))
     time_of, count_of = (
-        Measure.of(sums[0][i], sums[1][i], len(keys), base.spans, whole=False)  # type: ignore[arg-type]
+        Measure.of(sums[0][i], sums[1][i], len(keys), base, whole=False)  # type: ignore[arg-type]
         for i in (0, 1)
     )
     bands, significant = time_of.judged()

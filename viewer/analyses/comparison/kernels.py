@@ -51,7 +51,7 @@ def compare_kernels(base: Side, test: Side, *, whole: bool, cancel: CancelToken 
     runs = [_sum(side, keys, paints, cancel) for side in (base, test)]
     count = len(keys)
     time, number, wait = (
-        Measure.of(getattr(runs[0], what), getattr(runs[1], what), count, base.spans, whole=whole, by_unit=True)
+        Measure.of(getattr(runs[0], what), getattr(runs[1], what), count, base, whole=whole, by_unit=True)
         for what in ("time", "count", "wait")
     )
     counted = number.total_base, number.total_test

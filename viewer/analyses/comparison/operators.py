@@ -40,7 +40,7 @@ def compare_operators(base: Side, test: Side, *, whole: bool, cancel: CancelToke
             longest.see(chunk, key, length, operator[has])
         sums.append((time, count, wait, longest))
     measures = [
-        Measure.of(sums[0][i], sums[1][i], len(keys), base.spans, whole=whole)  # type: ignore[arg-type]
+        Measure.of(sums[0][i], sums[1][i], len(keys), base, whole=whole)  # type: ignore[arg-type]
         for i in range(3)
     ]
     return [
@@ -118,7 +118,7 @@ def compare_host(base: Side, test: Side, *, whole: bool, cancel: CancelToken | N
             longest.see(chunk, key, own, rows)
         sums.append((time, count, longest))
     time_of, count_of = (
-        Measure.of(sums[0][i], sums[1][i], len(keys), base.spans, whole=whole)  # type: ignore[arg-type]
+        Measure.of(sums[0][i], sums[1][i], len(keys), base, whole=whole)  # type: ignore[arg-type]
         for i in (0, 1)
     )
     bands, significant = time_of.judged()

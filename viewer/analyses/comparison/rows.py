@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.comparison.amounts import Amounts, apportioned
-from viewer.analyses.comparison.noise import judge
+from viewer.analyses.comparison.noise import LEAST_OF_STEP, Noise, judge
+from viewer.analyses.comparison.work import Side
 from viewer.base.ids import Paint
 from viewer.base.selection import GapRef, SliceRef
 
@@ -102,6 +103,16 @@ def _rank(row: Change) -> tuple[int, int, int, str]:
 
 
 @dataclass(frozen=True, eq=False)
+class Source:
+    """What a measure is summed from: +1 or -1 times what was added; its key i is key ``into[i]`` of the measure."""
+
+    sign: int
+    base: Amounts
+    test: Amounts
+    into: I64
+
+
+@dataclass(frozen=True, eq=False)
 class Measure:
     """One quantity of both runs by key.
 
@@ -116,12 +127,24 @@ class Measure:
     steps_base: F64 | None
     steps_test: F64 | None
     spans: int
+    least_ns: float = 0.0
+    """What is smaller is no change whatever its scatter."""
     units: I64 | None = None
     """int64[units, keys]: what each unit's paired spans have more in the test run; None where nobody asked."""
+    sources: tuple[Source, ...] = ()
+    per_unit: tuple[int, ...] = ()
+    """Spans of each unit."""
 
     @classmethod
     def of(
-        cls, base: Amounts, test: Amounts, keys: int, spans: list[int], *, whole: bool, by_unit: bool = False
+        cls,
+        base: Amounts,
+        test: Amounts,
+        keys: int,
+        side: Side,
+        *,
+        whole: bool,
+        by_unit: bool = False,
     ) -> Measure:
         """The sums of two runs.
 
@@ -129,10 +152,11 @@ class Measure:
             base: what was added of the base run.
             test: what was added of the test run.
             keys: how many keys there are.
-            spans: per unit its number of spans.
+            side: the base run; the test run has as many spans.
             whole: totals are of everything, not of the paired spans alone.
             by_unit: keep what each unit adds.
         """
+        spans = side.spans
         return cls(
             base.totals(keys, inside=not whole),
             test.totals(keys, inside=not whole),
@@ -141,7 +165,10 @@ class Measure:
             base.by_span(spans)(keys),
             test.by_span(spans)(keys),
             sum(spans),
+            LEAST_OF_STEP * side.step_ns,
             test.by_unit(keys, len(spans)) - base.by_unit(keys, len(spans)) if by_unit else None,
+            (Source(1, base, test, np.arange(keys)),) if by_unit else (),
+            tuple(spans),
         )
 
     def where(self, key: int) -> int | None:
@@ -175,7 +202,10 @@ class Measure:
             joined(self.steps_base),
             joined(self.steps_test),
             self.spans,
+            self.least_ns,
             None if self.units is None else joined(self.units.T).T,
+            tuple(Source(s.sign, s.base, s.test, into[s.into]) for s in self.sources),
+            self.per_unit,
         )
 
     def less(self, other: Measure) -> Measure:
@@ -192,7 +222,10 @@ class Measure:
             minus(self.steps_base, other.steps_base),
             minus(self.steps_test, other.steps_test),
             self.spans,
+            self.least_ns,
             minus(self.units, other.units),
+            (*self.sources, *(Source(-s.sign, s.base, s.test, s.into) for s in other.sources)),
+            self.per_unit,
         )
 
     def per_step(self, key: int) -> tuple[int, int]:
@@ -208,7 +241,33 @@ class Measure:
         keys = len(self.total_base)
         found = None
         if self.steps_base is not None and self.steps_test is not None and keys:
-            found = judge(self.steps_base, self.steps_test)
+            found = judge(self.steps_base, self.steps_test, self.least_ns)
         if found is None:
             return [None] * keys, [None] * keys
-        return [round(b) for b in found.band.tolist()], [bool(x) for x in found.significant]
+        band, significant = found.band, found.significant
+        alone = self._judged_alone()
+        if alone is not None:
+            # What one rank of n adds is an n-th of it in the mean.
+            own = alone.significant & ~significant
+            band = np.where(own, np.minimum(band, alone.band / len(self.per_unit)), band)
+            significant = significant | own
+        return [round(b) for b in band.tolist()], [bool(x) for x in significant]
+
+    def _judged_alone(self) -> Noise | None:
+        """Each key on the unit that has most of its change; not significant where no one has."""
+        keys, count = len(self.total_base), len(self.per_unit)
+        if not self.sources or count < 2:
+            return None
+        where = [self.where(k) for k in range(keys)]
+        unit = np.array([-1 if w is None else w for w in where], np.int64)
+        sums = []
+        for run in ("base", "test"):
+            total = np.zeros((keys, max(self.per_unit)))
+            for source in self.sources:
+                amounts: Amounts = getattr(source, run)
+                rows = amounts.of_unit(unit[source.into], list(self.per_unit))
+                if rows is None:
+                    return None
+                np.add.at(total, source.into, source.sign * rows)
+            sums.append(total)
+        return judge(sums[0], sums[1], self.least_ns, count)

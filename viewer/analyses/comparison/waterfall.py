@@ -82,7 +82,7 @@ def waterfall(base: Side, test: Side, parts: tuple[list[SpanParts], list[SpanPar
     """The causes, ranked: what is beyond noise before what may not be, causes before waiting for others."""
     keys = Keys()
     sums = [_sum(side, found, kernels, keys) for side, found in zip((base, test), parts, strict=True)]
-    measure = Measure.of(sums[0], sums[1], len(keys), base.spans, whole=False, by_unit=True)
+    measure = Measure.of(sums[0], sums[1], len(keys), base, whole=False, by_unit=True)
     names, into = _grouped(measure, keys, kernels)
     measure = measure.merged(into, len(names))
     bands, significant = measure.judged()

@@ -52,6 +52,12 @@ class Side:
     chunks: tuple[Chunk, ...]
 
     @property
+    def step_ns(self) -> float:
+        """Mean length of its spans."""
+        every = [s.length_ns for u in self.units for s in u.spans]
+        return sum(every) / max(len(every), 1)
+
+    @property
     def spans(self) -> list[int]:
         """Number of spans per unit."""
         return [len(u.spans) for u in self.units]

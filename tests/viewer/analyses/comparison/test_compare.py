@@ -100,6 +100,17 @@ def test_a_slow_rank_is_the_cause_and_the_waiting_of_its_peers_is_not():
     assert found.waterfall.causes[1].where == 2
 
 
+def test_a_slow_rank_of_many_is_seen_although_the_mean_hides_it():
+    base, test = a_run(ranks=6, noise=0.03, seed=5), a_run(ranks=6, noise=0.03, seed=6, gemm=1.3, slow_rank=4)
+    found = compare(base, test)
+    first = found.kernels[0]
+    assert first.name == GEMM
+    assert first.significant
+    assert first.where == 4
+    assert found.pairing.pairs[4].label == "rank 4"
+    assert abs(first.step_delta_ns) > (first.band_ns or 0)
+
+
 def test_more_and_smaller_reductions():
     found = compare(a_run(), a_run(messages=4, size=1 << 19))
     assert found.kernels[0].name == REDUCE

@@ -69,3 +69,19 @@ def test_the_spread_of_normal_values():
     values = np.random.default_rng(1).normal(100, 7, 20_001)
     assert abs(spread(values) - 7) < 0.2
     assert spread(values[:1]) == 0.0
+
+
+def test_what_is_smaller_than_the_least_is_none():
+    base = np.full((1, 5), 40.0)
+    found, larger = judge(base, base * 3, least_ns=100.0), judge(base, base * 5, least_ns=100.0)
+    assert found is not None
+    assert larger is not None
+    assert not found.significant[0]
+    assert larger.significant[0]
+
+
+def test_the_worst_of_many_ranks_needs_more():
+    one, other = judge(steps(8, 9, 6), steps(9, 9, 6)), judge(steps(8, 9, 6), steps(9, 9, 6), chosen_of=100)
+    assert one is not None
+    assert other is not None
+    assert (other.band > one.band).all()
