@@ -10,6 +10,7 @@ is true: (rank, step) -> list of (letter, micro-batch, chunk, start, end).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tests.support.build import THREAD, Event, annotation, call, kernel, make_session, make_trace, op, python
@@ -90,6 +91,8 @@ class PipelineJob:
     optimizer: bool = True
     helpers: bool = False
     """A short kernel of the main thread before each backward pass."""
+    lost: Callable[[int, Event], bool] = lambda _rank, _event: False
+    """Which events of a rank its file lacks."""
     card: JobCard = field(default_factory=JobCard)
 
     def __post_init__(self) -> None:
@@ -105,7 +108,7 @@ class PipelineJob:
             at = self._step(step, at + 1_000_000)
         traces = [
             make_trace(
-                *[replace(e, start=e.start - BASE + self.offsets.get(r, 0)) for e in events],
+                *[replace(e, start=e.start - BASE + self.offsets.get(r, 0)) for e in events if not self.lost(r, e)],
                 path=f"rank-{r}.json",
                 rank=r,
                 rank_source="distributedInfo",
