@@ -44,8 +44,8 @@ def section(page: Page) -> Markup | str | None:
                 "wide",
             ),
         ]
-        if waterfall.get("problem"):
-            out.append(note(waterfall["problem"]))
+    if training.get("problem"):
+        out.append(note(f"The job card cannot be right: {training['problem']}."))
     return joined(out)
 
 

@@ -31,6 +31,7 @@ def fingerprint_part(session: Session) -> Json:
     found = fingerprint(session)
     training: Json = {figure.key: _figure(session, figure) for figure in found.figures}
     training["hfu"] = {"value": found.hfu, "unit": "share", "how": found.hfu_how}
+    training["problem"] = found.problem or None
     training["waterfall"] = None if found.waterfall is None else _waterfall(found.waterfall)
     return {"training": training, "inference": None, "inference_why": NO_INFERENCE}
 
@@ -115,10 +116,11 @@ def fingerprint_lines(report: Json) -> list[str]:
     training = (report.get("fingerprint") or {}).get("training")
     if not training:
         return []
-    figures = [f for key, f in training.items() if key not in ("hfu", "waterfall")]
+    figures = [f for f in training.values() if isinstance(f, dict) and "status" in f]
     width = max(len(f["title"]) for f in figures)
     card = (report.get("job") or {}).get("card") or {}
-    problems = [f"  the job card cannot be right: {p}" for p in card.get("problems") or ()]
+    told = [*(card.get("problems") or ()), *filter(None, [training.get("problem")])]
+    problems = [f"  the job card cannot be right: {p}" for p in told]
     return ["training fingerprint", *problems, *(f"  {f['title']:<{width}}  {_words(f)}" for f in figures)]
 
 

@@ -57,7 +57,7 @@ def fingerprint_frame(session: Session, cancel: CancelToken | None = None) -> Fi
     tiles = tuple(tile(f) for f in found.figures)
     hfu = "–" if found.hfu is None else f"{found.hfu:.1%}"
     rows = () if found.waterfall is None else waterfall_rows(found.waterfall)
-    problem = found.waterfall.problem if found.waterfall is not None else ""
+    problem = f"This cannot be: {found.problem}." if found.problem else ""
     return FingerprintFrame(_sentence(found), tiles, found.figures, hfu, found.hfu_how, rows, problem)
 
 

@@ -21,7 +21,7 @@ def test_every_figure_of_the_report_explains_itself() -> None:
     data = json.loads(encode_report(report(job())))
     training = data["fingerprint"]["training"]
     names = {"mfu", "exposed_communication", "memory_peak", "unused_reserve", "pipeline_bubble", "step_gap"}
-    assert set(training) == names | {"hfu", "waterfall"}
+    assert set(training) == names | {"hfu", "waterfall", "problem"}
     for name in names:
         assert set(training[name]) == KEYS
         assert training[name]["how"]

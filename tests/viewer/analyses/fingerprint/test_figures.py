@@ -303,3 +303,19 @@ def test_a_cancelled_fingerprint_is_built_again_when_it_is_asked_for() -> None:
     with pytest.raises(Cancelled):
         fingerprint(session, token)
     assert fingerprint(session) is fingerprint(session, CancelToken())
+
+
+def test_a_card_that_claims_more_than_the_operators_do_is_said() -> None:
+    events: list[Event] = []
+    for k in range(3):
+        at = 1_000 * k
+        events.append(annotation(f"ProfilerStep#{k}", at, 1_000))
+        args = {"Input Dims": [[50, 100], [100, 10]], "Input type": ["c10::BFloat16", "c10::BFloat16"]}
+        events.append(op("aten::mm", at + 5, 20, args=args))  # 2 x 50 x 100 x 10 = 100,000 FLOPs
+        events.append(call("cudaLaunchKernel", at + 10, 1, corr=k + 1))
+        events.append(kernel("sm90_xmma_gemm_bf16", at + 100, 600, corr=k + 1))
+    session = make_session(make_trace(*events, rank=0))
+    found = fingerprint(session.with_card(card()))  # claims 300,000
+    assert found.hfu == pytest.approx(100 / 1_000, rel=0.01)
+    assert "claims 3 times the FLOPs" in found.problem
+    assert fingerprint(session.with_card(card(run__tokens_per_step=3))).problem == ""
