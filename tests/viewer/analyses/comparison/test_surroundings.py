@@ -41,5 +41,7 @@ def test_mfu_moves_as_the_step_does():
     # The same FLOPs in a longer step (the mean of the spans has the first one, which has no pause before it).
     assert first.test / first.base == pytest.approx(found.waterfall.base_ns / found.waterfall.test_ns, rel=0.03)
     assert first.significant
-    assert found.fingerprint[-1].delta is None
-    assert "profile_memory" in found.fingerprint[-1].why
+    (memory,) = [f for f in found.fingerprint if f.key == "memory_peak"]
+    assert memory.delta is None
+    assert memory.why.startswith("the base run: ")
+    assert "profile_memory" in memory.why
