@@ -39,6 +39,7 @@ def workers_of(session: Session, ranks: Ranks) -> tuple[tuple[Worker, ...], tupl
     opened = opened_ranks(session)
     workers: list[Worker] = []
     lines: list[Line] = []
+    labels = _labels(session, ranks.lines)
     for number, members in enumerate(ranks.lines):
         indexes = []
         for stage, rank in enumerate(members):
@@ -47,8 +48,24 @@ def workers_of(session: Session, ranks: Ranks) -> tuple[tuple[Worker, ...], tupl
             workers.append(
                 Worker(len(workers), f"rank {rank}", stage, number, rank, None if group is None else group.id)
             )
-        lines.append(Line(number, f"replica {number}", tuple(indexes)))
+        lines.append(Line(number, labels[number], tuple(indexes)))
     return tuple(workers), tuple(lines)
+
+
+def _labels(session: Session, lines: Sequence[Sequence[int]]) -> list[str]:
+    """What tells lines apart: the places of their first ranks in groups of the other dimensions, else numbers."""
+    groups: dict[str, list[tuple[int, ...]]] = {}
+    for group in sorted(job_groups(session).groups, key=lambda g: -len(g.ranks or ())):
+        if group.ranks is not None and group.purpose in ("dp", "cp", "tp"):
+            groups.setdefault(group.purpose, []).append(group.ranks)
+    told = []
+    for line in lines:
+        first = line[0]
+        places = [
+            (k, next((r.index(first) for r in groups.get(k, ()) if first in r), None)) for k in ("dp", "cp", "tp")
+        ]
+        told.append(", ".join(f"{k.upper()} {at}" for k, at in places if at is not None))
+    return told if len(set(told)) == len(told) and all(told) else [f"replica {i}" for i in range(len(lines))]
 
 
 def opened_ranks(session: Session) -> dict[int, RankGroup]:

@@ -44,6 +44,8 @@ def test_bubble_and_gaps_of_every_rank(shared: Path, tmp_path: Path, options: st
     out = pipeline(session)
     assert isinstance(out, Pipeline)
     assert (out.schedule.key, out.stages) == ("1f1b", truth["pipeline_stages"])
+    if "--ranks 8" in options:  # replicas are named by their place in the data-parallel groups
+        assert [x.label for x in out.layout.lines] == ["DP 0", "DP 1"]
     told = {(r["rank"], s["step"]): s for r in truth["ranks"] for s in r["steps"]}
     seen = 0
     for step in out.steps:
