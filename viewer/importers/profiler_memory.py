@@ -129,11 +129,13 @@ def _device(
 def _texts(
     marks: RawMarks, rows: NDArray[np.int64], source: Path | None, args: Callable[[], ArgsText]
 ) -> Iterator[bytes]:
-    places = zip(marks.args_off[rows].tolist(), marks.args_len[rows].tolist(), strict=True)
     if source is None:
         text = args()
-        yield from (text.read(offset, length) for offset, length in places)
+        for begin in range(0, len(rows), _BATCH):
+            some = rows[begin : begin + _BATCH]
+            yield from text.read_many(marks.args_off[some].tolist(), marks.args_len[some].tolist())
         return
+    places = zip(marks.args_off[rows].tolist(), marks.args_len[rows].tolist(), strict=True)
     with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
         for offset, length in places:
             yield whole[offset : offset + length]

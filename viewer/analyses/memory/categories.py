@@ -153,13 +153,14 @@ def _phase_of(bits: NDArray[np.uint64], phases: int) -> U8:
 def _without_frames(trace: Trace, table: MemoryRules, phase: U8) -> U8:
     """Autograd's own threads have no Python frame: where others have one, what has none was made in the backward pass.
 
-    Only where the program has an optimizer or a forward pass, and a minority has no stack.
+    Only where frames of the program show a phase at all, and no more than four fifths of the blocks have no stack: a
+    recording without stacks says nothing.
     """
     b = trace.tables["blocks"]
     backward = table.phase("backward")
     made = b.made_event >= 0
     empty = made & (b.stack < 0)
-    if backward < 0 or not len(trace.tables["stacks"]) or not (phase == table.phase("optimizer")).any():
+    if backward < 0 or not len(trace.tables["stacks"]) or not phase.any():
         return phase
     if not empty.any() or (made & (b.stack >= 0)).sum() < empty.sum() // 4:
         return phase
