@@ -16,6 +16,7 @@ from viewer.views.figures import TableMaker, absent, dur, exact, lane_name, num,
 from viewer.views.kernel_args import CONFIGURATION_KEYS, collective_section, configuration_section, copy_section
 from viewer.views.kernel_runs import other_ranks_section, runs_section
 from viewer.views.kernel_stack import operator_section
+from viewer.views.kernel_work import work_sections
 from viewer.views.subject import Subject, args_section, time_figures
 
 COMPANY_ROWS = 40
@@ -33,6 +34,7 @@ def gpu_slice(subject: Subject) -> PanelFrame:
         sections.append(company)
     sections += collective_section(subject, args)
     sections += copy_section(subject, args)
+    sections += work_sections(subject)
     sections += configuration_section(subject, args)
     sections += operator_section(subject, launch.call_row if launch else -1)
     sections.append(runs_section(subject))

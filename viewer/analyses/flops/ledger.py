@@ -63,6 +63,8 @@ class Ledger:
     operator_rows: I64
     cost_of_row: I64
     gaps: tuple[Gap, ...]
+    gap: I64
+    """Per position of ``gpu_work`` the place among ``gaps``, -1 for what counts or is no such work."""
     known_ns: int
     """Sum of the durations of the products, convolutions and attention whose FLOPs are known."""
     unknown_ns: int
@@ -158,7 +160,7 @@ def _build(trace: Trace) -> Ledger:
         np.bincount(numbers[known], minlength=len(costs)).astype(np.int64),
         rows[known],
         numbers[known],
-        _gaps(trace, without, reasons, family),
+        *_gaps(trace, without, reasons, family),
         int(length[matters & (cost >= 0)].sum()),
         int(length[without].sum()),
     )
@@ -250,15 +252,21 @@ def _reasons(trace: Trace, without: I64, owner: I64, rows: I64, why: list[str]) 
     return out
 
 
-def _gaps(trace: Trace, without: I64, reasons: list[tuple[str, int]], family: NDArray[np.uint8]) -> tuple[Gap, ...]:
+def _gaps(
+    trace: Trace, without: I64, reasons: list[tuple[str, int]], family: NDArray[np.uint8]
+) -> tuple[tuple[Gap, ...], I64]:
+    """What does not count, the longest first, and per position of ``gpu_work`` which of these it is in."""
     work = gpu_work(trace)
     groups: dict[tuple[str, int, int], list[int]] = defaultdict(list)
     for at, (why, name) in zip(without.tolist(), reasons, strict=True):
         groups[why, name, int(family[at])].append(at)
-    out = []
+    out, places = [], np.full(len(work), -1, np.int64)
     for (why, name, kind), members in groups.items():
         at = np.array(members, np.int64)
         length = work.end_ns[at] - work.start_ns[at]
         longest = int(work.index[at[int(np.argmax(length))]])
-        out.append(Gap(why, trace.text(name), FAMILY_NAMES[kind], len(at), int(length.sum()), longest))
-    return tuple(sorted(out, key=lambda g: (-g.sum_ns, g.why, g.operator)))
+        out.append((Gap(why, trace.text(name), FAMILY_NAMES[kind], len(at), int(length.sum()), longest), at))
+    out.sort(key=lambda pair: (-pair[0].sum_ns, pair[0].why, pair[0].operator))
+    for number, (_, at) in enumerate(out):
+        places[at] = number
+    return tuple(gap for gap, _ in out), places

@@ -93,6 +93,7 @@ def test_what_is_not_covered_has_its_reason() -> None:
         (IN_GRAPH, "", "gemm", 1, 20),
         (NO_LAUNCH, "", "attention", 1, 10),
     ]
+    assert found.gap.tolist() == [0, 1, 2, 3, -1, -1]
     assert found.coverage == 0.5
     assert found.known_ns == found.unknown_ns == 100
 
