@@ -11,6 +11,7 @@ from viewer.analyses.attribution import device_gaps, device_span
 from viewer.analyses.gpu_work import gpu_work, unions
 from viewer.analyses.idle import GapCause, IdleSplit, gap_cause, host_activity, idle
 from viewer.analyses.idleness.parts import LAUNCH
+from viewer.analyses.idleness.sites import site_of
 from viewer.analyses.links import call_of_gpu
 from viewer.base.frames import BarFrame, Figure, PanelFrame, Section, TableFrame
 from viewer.base.ids import LaneKind, Paint
@@ -322,6 +323,7 @@ def _drain_section(gap: _Gap, cause: GapCause | None) -> Section:
             jump=gap.ref(row),
         ),
         Figure("thread", lane_name(gap.trace.lane_of(row)), "The lane of that call."),
+        *_site_figures(gap, row),
         Figure("it lasted", exact(end - begin), "End − begin of the call."),
         Figure(
             "returned after",
@@ -330,6 +332,23 @@ def _drain_section(gap: _Gap, cause: GapCause | None) -> Section:
         ),
     )
     return Section(title, figures)
+
+
+def _site_figures(gap: _Gap, row: int) -> list[Figure]:
+    """Where a call was made, as far as it is recorded."""
+    site, out = site_of(gap.trace, row), []
+    if site.operator_row >= 0:
+        how = "The outermost operator around the call."
+        out.append(Figure("inside", gap.name(site.operator_row), how, jump=gap.ref(site.operator_row)))
+    if site.line:
+        how = (
+            "The innermost Python frame of the program itself around the call; the line is where the function begins."
+            if site.frame_row >= 0
+            else "The innermost line of the program in the operator's recorded call stack."
+        )
+        jump = gap.ref(site.frame_row) if site.frame_row >= 0 else None
+        out.append(Figure("called at", shown(site.line), how, jump=jump))
+    return out
 
 
 def _host_section(gap: _Gap) -> Section:

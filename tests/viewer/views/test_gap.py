@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from tests.support.build import call, copy, kernel, make_session, make_trace, op, row_named, rows_named
 from tests.support.panel_frames import figure, section, table, unexplained, values
+from viewer.analyses.idleness.profile import idleness
 from viewer.base.frames import PanelFrame
 from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
 from viewer.store.session import Session
 from viewer.views.breakdown import breakdown
+from viewer.views.gap import gap_frame
+from viewer.views.gaps import gap_target
 
 
 def gap(session: Session, near: str, start: int, end: int, at: int = 0) -> PanelFrame:
@@ -155,3 +158,21 @@ def test_every_figure_says_how_it_was_computed() -> None:
 def test_a_gap_that_is_gone_is_no_error() -> None:
     assert breakdown(drained(), Selection(gap=GapRef(5, 0, TimeRange(0, 1)))).title == "Nothing is selected"
     assert breakdown(drained(), Selection(gap=GapRef(0, 99, TimeRange(0, 1)))).title == "Nothing is selected"
+
+
+def test_the_call_that_drained_the_queue_is_told_with_its_line() -> None:
+    from tests.support.host_job import HostJob
+
+    trace = HostJob(faults=("sync",)).trace()
+    session = make_session(trace)
+    book = idleness(trace, 0)
+    assert book is not None
+    inside = next(g for g in book.book.gaps if g.cause == "sync-drain" and not g.between)
+    frame = gap_frame(session, gap_target(session.inputs[0], inside))
+    why = values(frame, "What emptied the queue")
+    assert (why["blocking call"], why["inside"], why["called at"]) == (
+        "cudaStreamSynchronize",
+        "aten::item",
+        "train.py(12): check",
+    )
+    assert figure(frame, "What emptied the queue", "called at").jump is not None

@@ -19,7 +19,7 @@ from viewer.analyses.idleness.split import Split, split_among
 from viewer.analyses.links import links
 from viewer.analyses.steps import step_of_work
 from viewer.base.ids import Paint
-from viewer.jit.intervals import intersect, total, union
+from viewer.jit.intervals import union
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -107,11 +107,10 @@ def _build(trace: Trace, device: int) -> _Found:
     joins = (np.diff(at) - 1 <= MOST_QUEUED) & waits[1:] & waits[:-1] & (np.diff(step_of[after]) == 0)
     first = np.flatnonzero(np.concatenate(([True], ~joins)))
     last = np.append(first[1:], n)
-    idle = device_gaps(trace, device)
+    idle = _inside(split.start, split.end, *device_gaps(trace, device))
     out, chosen = [], np.zeros(n, np.bool_)
-    for a, b in zip(first, last, strict=True):
-        if b - a < LEAST_KERNELS or not waits[a]:
-            continue
+    runs = np.flatnonzero((last - first >= LEAST_KERNELS) & waits[first])
+    for a, b in zip(first[runs], last[runs], strict=True):
         chosen[a:b] = True
         rows = mine[at[a] : at[b - 1] + 1]
         step = int(step_of[rows[0]])
@@ -123,7 +122,7 @@ def _build(trace: Trace, device: int) -> _Found:
                 kernels=len(rows),
                 waiting=int(b - a),
                 wait_ns=int(length[a:b].sum()),
-                idle_ns=total(*intersect(split.start[a:b], split.end[a:b], *idle)),
+                idle_ns=int(idle[a:b].sum()),
                 busy_ns=int((work.end_ns[rows] - work.start_ns[rows]).sum()),
                 first_row=int(work.index[rows[0]]),
                 last_row=int(work.index[rows[-1]]),
@@ -131,6 +130,21 @@ def _build(trace: Trace, device: int) -> _Found:
             )
         )
     return tuple(out), (split.start[chosen], split.end[chosen])
+
+
+def _inside(start: I64, end: I64, other_start: I64, other_end: I64) -> I64:
+    """How much of each interval some disjoint intervals cover, ns."""
+    sums: I64 = np.concatenate((np.zeros(1, np.int64), np.cumsum(other_end - other_start)))
+    if not len(other_start):
+        return np.zeros(len(start), np.int64)
+
+    def before(at: I64) -> I64:
+        i = np.searchsorted(other_start, at, "right")
+        over: I64 = np.where(i > 0, np.maximum(other_end[np.maximum(i - 1, 0)] - at, 0), 0)
+        out: I64 = sums[i] - over
+        return out
+
+    return before(end) - before(start)
 
 
 def in_graphs(trace: Trace, split: Split) -> NDArray[np.bool_]:

@@ -155,19 +155,20 @@ def _joined(parts: Parts) -> Parts:
     if len(first) == len(parts.gap):
         return parts
     last = np.append(first[1:], len(parts.gap)) - 1
-    run = np.repeat(np.arange(len(first)), last - first + 1)
     # Pieces of one slice inside a run count together: the slice with the largest sum tells the cause.
-    length = parts.end - parts.start
-    order = np.lexsort((parts.row, run))
-    new = np.concatenate(
-        ([True], (run[order][1:] != run[order][:-1]) | (parts.row[order][1:] != parts.row[order][:-1]))
-    )
-    begin = np.flatnonzero(new)
-    sums = np.add.reduceat(length[order], begin)
-    run_of, row_of = run[order][begin], parts.row[order][begin]
-    by_size = np.lexsort((sums, run_of))
-    best = by_size[np.searchsorted(run_of[by_size], np.arange(len(first)), "right") - 1]
-    return Parts(parts.gap[first], parts.start[first], parts.end[last], parts.cause[first], row_of[best])
+    told = parts.row[first].copy()
+    several = np.flatnonzero(last > first)
+    count = (last - first + 1)[several]
+    run = np.repeat(np.arange(len(several)), count)
+    at = np.arange(len(run)) + np.repeat(first[several] - (np.cumsum(count) - count), count)
+    order = np.lexsort((parts.row[at], run))
+    at, run = at[order], run[order]
+    row = parts.row[at]
+    begin = np.flatnonzero(np.concatenate(([True], (run[1:] != run[:-1]) | (row[1:] != row[:-1]))))
+    sums = np.add.reduceat((parts.end - parts.start)[at], begin)
+    by_size = np.lexsort((sums, run[begin]))
+    told[several] = row[begin][by_size[np.searchsorted(run[begin][by_size], np.arange(len(several)), "right") - 1]]
+    return Parts(parts.gap[first], parts.start[first], parts.end[last], parts.cause[first], told)
 
 
 def _host_parts(trace: Trace, split: Split) -> list[Parts]:
