@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -22,6 +23,7 @@ from viewer.app.main_window import MainWindow
 from viewer.app.options import JobOptions
 from viewer.app.palette import Appearance
 from viewer.app.settings import SettingsFile
+from viewer.base.job_card import EMPTY_CARD
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +42,9 @@ class Desktop(QObject):
 
     def new_window(self, paths: list[Path] | None = None, prepare: Callable[[], None] | None = None) -> MainWindow:
         """Show one more window, and open ``paths`` in it."""
-        window = MainWindow(self.appearance, self._settings, self._options)
+        # A job card is that of one job: further windows open others.
+        options = replace(self._options, card=EMPTY_CARD) if self.windows else self._options
+        window = MainWindow(self.appearance, self._settings, options)
         if self.windows:
             window.move(self.windows[-1].pos().x() + 32, self.windows[-1].pos().y() + 32)
         self.windows.append(window)

@@ -90,6 +90,8 @@ def test_cards_go_to_and_come_from_files(
     session = of(window, SessionFeature)
     assert isinstance(session, SessionFeature)
     assert not session.dirty
+    assert window.job.options.card == given
+    assert window.options.card == EMPTY_CARD  # the next job in this window is another one
     path = tmp_path / "card.toml"
     monkeypatch.setattr(dialogs, "ask_card_target", lambda *_: path)
     monkeypatch.setattr(dialogs, "ask_card_file", lambda *_: path)

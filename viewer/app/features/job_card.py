@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from viewer.app import dialogs
 from viewer.app.features.base import Feature
 from viewer.base.errors import RankscopeError
-from viewer.base.job_card import JobCard
+from viewer.base.job_card import EMPTY_CARD, JobCard
 
 if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
@@ -40,6 +40,11 @@ class JobCardFeature(Feature):
         panel.load_wanted.connect(self.ask_load)
         panel.save_wanted.connect(self.ask_save)
         figures.field_wanted.connect(self.show_field)
+
+    def job_shown(self, paths: list[Path]) -> None:
+        """The card of the call is that of the job it opened, not of those that come after it in this window."""
+        if paths and self.window.options.card != EMPTY_CARD:
+            self.window.options = replace(self.window.options, card=EMPTY_CARD)
 
     def show_field(self, path: str) -> None:
         """Show the panel at a field."""
