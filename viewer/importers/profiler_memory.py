@@ -7,6 +7,7 @@ made before the recording are freed in it.
 from __future__ import annotations
 
 import mmap
+import operator
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +48,7 @@ class _Args(msgspec.Struct):
 
 
 _COLUMNS: Final = ("device_type", "device", "address", "size", "allocated", "reserved")
+_FIELDS: Final = operator.attrgetter(*_COLUMNS)
 _LIST: Final = msgspec.json.Decoder(list[_Args])
 
 
@@ -148,9 +150,15 @@ def _values(texts: Iterator[bytes], count: int) -> dict[str, NDArray[np.int64]]:
 
     def flush() -> None:
         nonlocal done
-        decoded = _decoded(batch)
-        for name in _COLUMNS:
-            out[name][done : done + len(batch)] = [_whole(getattr(one, name)) for one in decoded]
+        told = [_FIELDS(one) for one in _decoded(batch)]
+        try:
+            table = np.array(told)
+        except ValueError:  # a list among them
+            table = np.zeros(0)
+        if table.dtype != np.int64:  # missing ones, texts, fractions, addresses in the upper half
+            table = np.array([[_whole(value) for value in row] for row in told], np.int64)
+        for column, name in enumerate(_COLUMNS):
+            out[name][done : done + len(batch)] = table[:, column]
         done += len(batch)
         batch.clear()
 

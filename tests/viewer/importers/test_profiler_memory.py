@@ -56,6 +56,8 @@ def test_numbers_as_text_and_events_without_bytes(tmp_path: Path) -> None:
     assert e.address.tolist() == [255, -(1 << 63)]
     (found,) = [f for f in trace.meta.findings if f.code == "memory-unreadable"]
     assert found.count == 2
+    one = [memory(1, [2], 3, 4)]
+    assert not len(open_one(tmp_path, write_json(tmp_path / "u.json", one, deviceProperties=[])).tables["blocks"])
 
 
 def test_traces_before_totals_were_written_have_blocks_and_no_level(tmp_path: Path) -> None:
