@@ -8,13 +8,13 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from viewer.analyses.comparison.compare import Comparison
-from viewer.analyses.comparison.rows import Place
 from viewer.base.selection import GapRef, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.panels.timeline import TimelinePanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
+from viewer.views.compare_table import Target
 from widgets.theming import color, palette_of
 
 AROUND: Final = 6
@@ -115,7 +115,7 @@ class LinkedLanes(QObject):
             self._base_lanes.set_window(TimeRange(at[0] - margin, max(end, at[0] + length) + margin))
         self.aligned.emit(k if found.pairing.by_step else -1)
 
-    def go(self, base: Place, test: Place) -> None:
+    def go(self, base: Target, test: Target) -> None:
         """Select a place in either run, and lay the two over each other."""
         ranges = [_range(context.session, place) for context, place in ((self._base, base), (self.context, test))]
         self._moving = True
@@ -206,7 +206,7 @@ class LinkedLanes(QObject):
         self.lanes.set_theme(theme)
 
 
-def _range(session: Session, place: Place) -> TimeRange | None:
+def _range(session: Session, place: Target) -> TimeRange | None:
     if isinstance(place, SliceRef):
         item = session.inputs[place.input]
         start, length = (int(column[place.index]) for column in (item.trace.slices.start_ns, item.trace.slices.dur_ns))

@@ -10,10 +10,12 @@ from viewer.analyses.comparison.compare import Comparison
 from viewer.analyses.comparison.figures import Identity
 from viewer.analyses.comparison.noise import HOW as NOISE_HOW
 from viewer.analyses.comparison.rows import Change, Place
+from viewer.analyses.comparison.spans import BEFORE_COMM, BETWEEN
 from viewer.analyses.comparison.waterfall import HOW as CAUSES_HOW
-from viewer.analyses.comparison.waterfall import PAINTS
+from viewer.analyses.comparison.waterfall import PAINTS, Cause
 from viewer.base.frames import TableFrame
 from viewer.base.ids import Paint
+from viewer.base.selection import GroupRef
 from viewer.base.time import format_duration
 from viewer.views.figures import NONE, Cell, TableMaker, num, shown, word
 from viewer.views.text import bare_name
@@ -51,12 +53,15 @@ _ROW_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
 )  # fmt: skip
 
 
+Target = Place | GroupRef
+
+
 @dataclass(frozen=True, eq=False)
 class CompareView:
     """A table and per row the place in the base and in the test run; ``note`` says what is left out."""
 
     table: TableFrame | None
-    targets: tuple[tuple[Place, Place], ...]
+    targets: tuple[tuple[Target, Target], ...]
     note: str
 
 
@@ -190,8 +195,7 @@ def _causes(found: Comparison, words: list[str], *, changes_only: bool) -> Compa
             ("cause", "Causes before waiting for other ranks, what is beyond noise first."),
         )
     )
-    by_name = {r.name: r for r in found.kernels}
-    targets = []
+    targets: list[tuple[Target, Target]] = []
     for cause in fall.causes:
         label = cause.label + (
             f"  ·  mostly on {found.pairing.pairs[cause.where].label}" if cause.where is not None else ""
@@ -199,8 +203,8 @@ def _causes(found: Comparison, words: list[str], *, changes_only: bool) -> Compa
         if not _named(words, (label,)) or (changes_only and (cause.significant is False or not cause.delta_ns)):
             continue
         share = 100 * cause.delta_ns / fall.base_ns if fall.base_ns else None
-        row = by_name.get(cause.label) if cause.kind == "kernel" else None
-        place = (row.place_base, row.place_test) if row is not None else (None, None)
+        row = _example(found, cause)
+        place: tuple[Target, Target] = (row.place_base, row.place_test) if row is not None else (None, None)
         maker.add(
             signed(cause.delta_ns),
             _percent(share),
@@ -213,6 +217,20 @@ def _causes(found: Comparison, words: list[str], *, changes_only: bool) -> Compa
         )
         targets.append(place)
     return CompareView(maker.frame(), tuple(targets), _note(len(targets), len(fall.causes)))
+
+
+def _example(found: Comparison, cause: Cause) -> Change | None:
+    """The row that shows a cause best: the kernel, the first gap that it left, the first operation."""
+    if cause.kind == "kernel":
+        return next((r for r in found.kernels if r.name == cause.label), None)
+    if cause.kind == "idle":
+        name = cause.id.removeprefix("idle/").removeprefix(BETWEEN)
+        if name.endswith(BEFORE_COMM):
+            name = "host: untraced"
+        return next((r for r in found.gaps if name in r.detail.get("cause", ())), None)
+    if cause.kind == "communication":
+        return next(iter(found.collectives), None)
+    return None
 
 
 _IDENTITY: Final = (
@@ -238,7 +256,8 @@ def _ranks(found: Comparison, words: list[str]) -> CompareView:
     maker = TableMaker((("rank", "Of the base and of the test run."), *((t, _ADDS_UP) for t, _ in _IDENTITY)))
     for place, row in enumerate(rows):
         maker.add((shown(row.label, 60), place), *_identity_cells(row.base, row.test))
-    return CompareView(maker.frame(), tuple((None, None) for _ in rows), "")
+    groups = {p.label: (GroupRef(p.base.group.id), GroupRef(p.test.group.id)) for p in found.pairing.pairs}
+    return CompareView(maker.frame(), tuple(groups[r.label] for r in rows), "")
 
 
 def _steps(found: Comparison) -> CompareView:

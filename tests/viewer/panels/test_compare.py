@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from tests.support.themes import theme
 from tests.support.two_runs import GEMM, REDUCE, a_run
 from viewer.analyses.comparison.compare import Comparison, compare
-from viewer.base.selection import SliceRef, TimeRange
+from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
 from viewer.panels.compare import HINT, ComparePanel
 from viewer.panels.context import JobContext
 from viewer.panels.linked_lanes import LinkedLanes
@@ -105,6 +105,21 @@ def test_a_click_leads_to_both_runs(qtbot: QtBot, panel: ComparePanel, found: Co
     assert step.args == [2]
 
 
+def test_causes_and_ranks_lead_somewhere(found: Comparison) -> None:
+    causes = compare_view(found, "causes")
+    assert causes.table is not None
+    at = next(i for i, row in enumerate(causes.table.rows) if row[-1] == GEMM)
+    base, test = causes.targets[at]
+    assert isinstance(base, SliceRef)
+    assert isinstance(test, SliceRef)
+    assert found.test.inputs[test.input].trace.name(test.index) == GEMM
+    transfer = next(i for i, row in enumerate(causes.table.rows) if row[-1] == "exposed communication: transfer")
+    assert causes.targets[transfer][0] == found.collectives[0].place_base
+    assert any(isinstance(t[1], GapRef) for t in causes.targets)
+    ranks = compare_view(found, "ranks")
+    assert ranks.targets == tuple((GroupRef(k), GroupRef(k)) for k in (0, 1))
+
+
 def test_runs_that_cannot_be_compared_say_so(panel: ComparePanel) -> None:
     panel.show_comparison(compare(a_run(steps=1), a_run(steps=1, ranks=4)), ("a", "b"))
     assert panel.text.text() == "a and b cannot be compared: the base run has world size 2, the test run 4."
@@ -184,6 +199,11 @@ def test_a_chosen_pair_starts_at_one_place(
         assert c.window is not None
         seen.append(item.clock.to_session(int(item.trace.slices.start_ns[place.index])) - c.window.start_ns)
     assert seen[0] == seen[1] > 0
+    # A rank moves no time.
+    shift, window = linked.shift_ns, context.window
+    linked.go(GroupRef(1), GroupRef(1))
+    assert (linked.shift_ns, context.window) == (shift, window)
+    assert context.selection.group == linked.context.selection.group == 1
     # A place in one run alone is shown where the other run has nothing.
     linked.go(None, row.place_test)
     assert linked.context.window is not None

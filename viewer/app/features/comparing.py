@@ -17,12 +17,12 @@ from viewer.base.work import CancelToken
 
 if TYPE_CHECKING:
     from viewer.analyses.comparison.compare import Comparison
-    from viewer.analyses.comparison.rows import Place
     from viewer.app.main_window import MainWindow
     from viewer.app.workspace import Workspace
     from viewer.panels.compare import ComparePanel
     from viewer.panels.linked_lanes import LinkedLanes
     from viewer.store.session import Session
+    from viewer.views.compare_table import Target
 
 log = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ class Comparing(Feature):
         workspace.centre.setSizes([half, half])
         linked.show(test, f"Test run: {self._name()}")
 
-    def _go(self, base: Place, test: Place) -> None:
+    def _go(self, base: Target, test: Target) -> None:
         if self.linked is not None:
             self.linked.go(base, test)
 

@@ -9,8 +9,11 @@ from tests.support.build import Event, annotation, call, copy, kernel, make_sess
 from tests.support.two_runs import a_run
 from viewer.analyses.attribution import attribute
 from viewer.analyses.comparison.amounts import Amounts, apportioned
+from viewer.analyses.comparison.compare import compare
 from viewer.analyses.comparison.pairing import pair_runs
 from viewer.analyses.comparison.spans import COMM_PARTS, NOT_SEPARABLE, TRANSFER, WAIT, exposed_transfer, span_parts
+from viewer.exporters.compare_report import compare_report, encode_compare
+from viewer.exporters.compare_summary import compare_summary
 from viewer.store.session import Session
 
 
@@ -59,6 +62,33 @@ def test_each_instant_is_charged_once(work: list[tuple[int, int, int]], steps: i
         assert sum(int(ns[k]) for ns in found.idle.values()) == truth.idle_ns
     for before, after in zip(unit.spans, unit.spans[1:], strict=False):
         assert before.end_ns == after.start_ns
+
+
+@given(works(), works(), st.integers(0, 4), st.integers(0, 4))
+@settings(max_examples=40, deadline=None)
+def test_two_runs_of_anything_add_up(
+    one: list[tuple[int, int, int]], other: list[tuple[int, int, int]], steps: int, more: int
+):
+    def run(work: list[tuple[int, int, int]], count: int) -> Session:
+        events: list[Event] = [annotation(f"ProfilerStep#{k}", 1_000 * k, 990) for k in range(count)]
+        for number, (start, length, kind) in enumerate(work):
+            at = 1_000 * (number % max(count, 1))
+            events.append(call("cudaLaunchKernel", at + number, 1, corr=number + 1))
+            name, make = (("gemm", kernel), ("nccl_AllReduce", kernel), ("Memcpy", copy))[kind]
+            events.append(make(f"{name}{length % 3}", at + start, length, corr=number + 1, stream=number % 4))
+        return make_session(make_trace(*events))
+
+    found = compare(run(one, steps), run(other, more))
+    assert found.comparable
+    assert found.waterfall is not None
+    assert sum(c.delta_ns for c in found.waterfall.causes) == found.waterfall.delta_ns
+    assert sum(r.delta_ns for r in found.kernels) == found.delta_ns
+    assert found.base_run is not None
+    if found.pairing.whole and not found.pairing.by_step:
+        assert sum(r.base_ns for r in found.kernels) == sum(length for _, length, _ in one)
+    data = compare_report(found)
+    assert encode_compare(data)
+    assert compare_summary(data)
 
 
 def test_waiting_and_transfer_by_hand():
