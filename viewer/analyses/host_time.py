@@ -61,7 +61,8 @@ _SPECIAL: tuple[tuple[str, re.Pattern[str]], ...] = (
         RECOMPILATION,
         re.compile(
             # Dynamo, AOTAutograd and Inductor mark their phases so
-            r"\(dynamo_timed\)"
+            r"\(dynamo_timed\)|^(?:entire_frame_compile|\w*compile_fx_inner|(?:_compile\.)?compile_inner|create_aot_dispatcher)"
+            r"|^(?:GraphLowering\.(?:run|compile)|Scheduler\.codegen|CachingAutotuner\.benchmark|async_compile\.wait)"
             r"|\b_dynamo/convert_frame\.py\(\d+\): _?compile"
             r"|\b_inductor/(?:compile_fx|codecache|async_compile|graph|scheduler)\.py\(\d+\): \w*(?:compile|codegen)"
             r"|\btriton/compiler/compiler\.py\(\d+\): compile$|\btriton/runtime/jit\.py\(\d+\): (?:_do_)?compile$"

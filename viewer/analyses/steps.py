@@ -27,7 +27,7 @@ _ITERATION = re.compile(
     re.IGNORECASE,
 )
 _UNNUMBERED = re.compile(r"^(?:train(?:ing)?[ _\-.]*)(?:step|iter(?:ation)?)$|run_training_batch$", re.IGNORECASE)
-_SERVING = re.compile(r"^(?:execute_\w|step\[|\[Executor\] _forward_step \d)")
+_SERVING = re.compile(r"^(?:execute_\w|step\[|\[Executor\] _forward_step\b)")
 _OPTIMIZER = re.compile(r"^Optimizer\.step#")
 
 SOURCE_TEXT = {

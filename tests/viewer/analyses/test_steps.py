@@ -8,6 +8,13 @@ from viewer.analyses.steps import step_table, steps
 NCCL = "ncclDevKernel_AllReduce"
 
 
+def test_marks_of_a_serving_executor() -> None:
+    label = "[Executor] _forward_step {}: 0 ctx reqs, 32 gen reqs"
+    marks = [annotation(label.format(n), 100 * n, 90) for n in range(3)]
+    table = step_table(make_trace(*marks, kernel("k", 5, 5)))
+    assert (table.source, len(table.steps)) == ("serving mark", 3)
+
+
 def launched(at: int, corr: int, start: int, dur: int, name: str = "gemm", **more: object) -> tuple[Event, Event]:
     return call("cudaLaunchKernel", at, 1, corr=corr), kernel(name, start, dur, corr=corr, **more)  # type: ignore[arg-type]
 

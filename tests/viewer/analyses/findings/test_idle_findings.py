@@ -168,6 +168,11 @@ def test_faults_of_the_generator(fault: str, shared: Path, tmp_path: Path) -> No
     found = [f for f in found_in(settle_clocks(opened.session, "auto")) if f.severity == "warning" and f.confident]
     if not fault:
         assert found == []
+        two = JobOpener(
+            [tmp_path / "job" / f"rank-{r}.pt.trace.json" for r in (0, 5)], cache=Cache(tmp_path / "cache")
+        ).open()
+        found = found_in(settle_clocks(two.session, "auto"))
+        assert [f for f in found if f.severity == "warning" and f.confident] == [], "two ranks of a larger job"
         return
     (planted,) = truth["faults"]
     assert found[0].kind == FAULTS[fault]

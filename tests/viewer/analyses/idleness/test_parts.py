@@ -75,6 +75,8 @@ def test_a_part_is_told_by_what_took_longest_in_it() -> None:
         ("Python GC", "garbage collection"),
         ("<built-in function collect>", "garbage collection"),
         ("entire_frame_compile (dynamo_timed)", "recompilation"),
+        ("entire_frame_compile", "recompilation"),
+        ("GC", "garbage collection"),
         ("torch/_dynamo/convert_frame.py(1100): _compile", "recompilation"),
         ("torch/_inductor/compile_fx.py(700): _compile_fx_inner", "recompilation"),
         ("/x/site-packages/triton/compiler/compiler.py(234): compile", "recompilation"),
