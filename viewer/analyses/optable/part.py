@@ -202,7 +202,7 @@ def _calls(trace: Trace, runs: _Runs) -> Part:
     rows, place, keys, group = trace.memo("shape_groups", lambda: _shapes(trace))
     own = place[runs.at]
     rest = _flat(runs, [("", "")], np.where(place < 0, 0, -1))
-    cut, flops, flops_ns, moved, moved_ns = runs.sums(np.where(own >= 0, group[own], -1), len(keys))
+    cut, flops, flops_ns, moved, moved_ns = runs.sums(np.append(group, -1)[own], len(keys))
     mine = own >= 0
     whole = np.zeros(len(rows), np.int64)
     np.add.at(whole, own[mine], runs.whole[mine])

@@ -215,3 +215,11 @@ def test_nests_know_their_depth() -> None:
     nest = operator_nest(a_trace())
     assert np.bincount(nest.depth).tolist() == [3, 2]
     assert len(module_nest(a_trace())) == 2
+
+
+def test_gpu_work_without_anything_of_the_host() -> None:
+    session = make_session(make_trace(kernel("k", 0, 7), kernel("ncclDevKernel_AllReduce", 3, 9, stream=20)))
+    for by in GROUPINGS:
+        found = table(session, by)
+        assert int(found.own.sum()) == 16, by
+        assert int(found.count.sum()) == 2, by
