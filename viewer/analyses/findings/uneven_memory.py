@@ -21,7 +21,8 @@ NAMED: Final = 4
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """One finding per role with an uneven rank."""
-    peaks = rank_peaks(session)
+    # Files that state no rank may be of any job; a level without events is no peak.
+    peaks = [p for p in rank_peaks(session) if p.rank is not None and p.has_history]
     if len(peaks) < 2:
         return
     cancel.check()

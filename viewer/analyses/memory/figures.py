@@ -222,7 +222,10 @@ def _pools(trace: Trace, device: int) -> dict[str, PoolFigures] | None:
 
 @dataclass(frozen=True, slots=True)
 class RankPeak:
-    """The largest peak of a rank's devices, over its sources. ``input`` and ``device`` say where."""
+    """The largest peak of a rank's devices, over its sources. ``input`` and ``device`` say where.
+
+    ``has_history``: the source tells how the level got there, else it is that of one instant.
+    """
 
     rank: int | None
     input: int
@@ -230,6 +233,7 @@ class RankPeak:
     peak_allocated: int
     peak_reserved: int | None
     unused_reserve_at_peak: int | None
+    has_history: bool = True
 
 
 def rank_peaks(session: Session) -> tuple[RankPeak, ...]:
@@ -247,7 +251,13 @@ def rank_peaks(session: Session) -> tuple[RankPeak, ...]:
                     continue
                 key = (item.rank, -1 if item.rank is not None else item.index)
                 peak = RankPeak(
-                    item.rank, item.index, f.device, f.peak_allocated, f.peak_reserved, f.unused_reserve_at_peak
+                    item.rank,
+                    item.index,
+                    f.device,
+                    f.peak_allocated,
+                    f.peak_reserved,
+                    f.unused_reserve_at_peak,
+                    f.events > 0,
                 )
                 order = (sure, f.peak_allocated)
                 if key not in best or order > best[key][0]:

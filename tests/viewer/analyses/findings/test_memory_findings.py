@@ -208,4 +208,8 @@ def test_an_uneven_rank_is_named(tmp_path: Path) -> None:
     assert "3.0 MiB" not in first.title
     sizes = [size_in(t) for t in re.findall(r"[\d.]+ [KMG]?i?B", first.title)]
     assert sizes[1] == pytest.approx(LAYERS * 3 * MIB, rel=0.1)
+    for path in (tmp_path / "rank_1.pickle", tmp_path / "rank_2.pickle"):
+        path.rename(tmp_path / f"run{path.name[5]}.pickle")
+    unranked = open_job(tmp_path, tmp_path / "run1.pickle", tmp_path / "run2.pickle").session
+    assert found(unranked) == []  # nobody says that they are ranks of one job
     assert found(session_of(tmp_path / "even", *[training(replace(plain, seed=k)) for k in range(4)])) == []
