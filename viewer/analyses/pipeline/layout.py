@@ -11,6 +11,7 @@ from viewer.analyses.collective.rank_steps import rank_steps
 from viewer.analyses.pipeline.gpu_passes import rank_passes, told_by
 from viewer.analyses.pipeline.marks import marks
 from viewer.analyses.pipeline.model import Layout, NoPipelineError, Passes, PassKind
+from viewer.analyses.pipeline.schedule import chunks_by_order
 from viewer.analyses.pipeline.span_passes import has_pass_spans, span_layout
 from viewer.analyses.pipeline.stages import Ranks, along_line, by_numbers, find_ranks, opened_ranks, workers_of
 from viewer.store.session import Session
@@ -77,12 +78,16 @@ def _ranks(session: Session) -> Ranks:
 
 
 def _chunked(found: Layout, card: int | None) -> Layout:
-    """The same with model chunks: as annotations number them, else by the card's number in the usual order.
+    """The same with model chunks: as annotations number them, else by their number in the usual order.
+
+    The number is the card's, else what the warm-up of the order shows.
 
     Interleaved schedules run micro-batches in rounds of as many as there are stages, each through all chunks; backward
     passes go through the chunks the other way.
     """
     named = max((int(p.chunk.max(initial=0)) for p in found.passes.values()), default=0) + 1
+    if card is None and named == 1:
+        card = chunks_by_order([(found.workers[w].stage, p) for (w, _), p in found.passes.items()], found.stages)
     if named > 1 or card is None or card < 2:
         return replace(found, chunks=named)
     passes = {}

@@ -118,6 +118,28 @@ def _is_interleaved(stage: int, passes: Passes, stages: int, chunks: int) -> boo
     )
 
 
+def chunks_by_order(sequences: Sequence[tuple[int, Passes]], stages: int) -> int | None:
+    """How many model chunks per stage the order shows; None unless all of it is interleaved 1F1B with the same number.
+
+    The warm-up of (v - 1) p + 2 (p - s - 1) forward passes tells v.
+
+    Args:
+        sequences: (stage, passes of one step) of each worker.
+        stages: p.
+    """
+    found: set[int] = set()
+    for stage, passes in sequences:
+        letters, count = _letters(passes), passes.count(PassKind.FORWARD)
+        if not count or letters == sorted(letters):
+            return None
+        warm = letters.index(int(PassKind.BACKWARD)) - 1
+        chunks, rest = divmod(warm - 2 * (stages - stage - 1), stages)
+        if rest or chunks < 1 or count % (stages * (chunks + 1)) or letters != _by_turns(count, warm):
+            return None
+        found.add(chunks + 1)
+    return found.pop() if len(found) == 1 else None
+
+
 def _by_turns(count: int, warm: int) -> list[int]:
     warm = min(warm, count)
     return [0] * warm + [0, 1] * (count - warm) + [1] * warm

@@ -86,6 +86,15 @@ def test_interleaved_chunks_by_annotations_and_by_the_card() -> None:
     check(told, found(told.session()))
 
 
+@pytest.mark.parametrize(("stages", "micro", "chunks"), [(2, 4, 2), (3, 6, 2), (2, 4, 3)])
+def test_interleaved_chunks_by_the_order(stages: int, micro: int, chunks: int) -> None:
+    job = PipelineJob(interleaved(stages, micro, chunks), [F] * stages, [B] * stages, chunks=chunks)
+    out = found(job.session())
+    check(job, out)
+    assert (out.schedule.key, out.layout.chunks) == ("interleaved", chunks)
+    assert out.steps[0].theory_share == pytest.approx((stages - 1) / (chunks * micro + stages - 1))
+
+
 def test_a_slow_stage_is_imbalance() -> None:
     job = PipelineJob(one_f_one_b(4, 8), [F, F, F, 2 * F], [B, B, B, 2 * B], sent=0)
     out = found(job.session())

@@ -9,7 +9,7 @@ from tests.support.pipeline_job import Item, gpipe, interleaved, one_f_one_b
 from viewer.analyses.pipeline.marks import PassName, pass_name
 from viewer.analyses.pipeline.model import Communication, Passes, PassKind
 from viewer.analyses.pipeline.replay import Order
-from viewer.analyses.pipeline.schedule import infer, theory_ns, theory_share
+from viewer.analyses.pipeline.schedule import chunks_by_order, infer, theory_ns, theory_share
 from viewer.analyses.pipeline.stages import plan_lines
 from viewer.base.job_card import PlanCard
 
@@ -39,6 +39,15 @@ def test_orders_are_known_by_their_passes(order: list[list[Item]], chunks: int, 
     out = infer([(s, passes(items)) for s, items in enumerate(order)], len(order), chunks)
     assert out.key == key
     assert out.sure == (0.0 if key == "unknown" else 1.0)
+
+
+@pytest.mark.parametrize(
+    "order", [one_f_one_b(4, 16), gpipe(4, 16), gpipe(2, 5), one_f_one_b(2, 8), [one_f_one_b(2, 8)[1]] * 2]
+)
+def test_plain_orders_show_no_chunks(order: list[list[Item]]) -> None:
+    sequences = [(s, passes(items)) for s, items in enumerate(order)]
+    assert chunks_by_order(sequences, len(order)) is None
+    assert all(chunks_by_order([one], len(order)) is None for one in sequences)
 
 
 def test_passes_for_the_weights_show_zero_bubble() -> None:
