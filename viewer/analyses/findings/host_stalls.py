@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from viewer.analyses.findings.base import JobFinding
+import numpy as np
+
+from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.idling import (
     Intervals,
     RankIdle,
@@ -14,12 +16,15 @@ from viewer.analyses.findings.idling import (
     rank_idles,
     saving_of,
     share_of,
+    short,
     which_ranks,
     worst,
 )
 from viewer.analyses.findings.ranking import LEAST_SHARE
 from viewer.analyses.host_time import ALLOCATOR, COLLECTION, RECOMPILATION
+from viewer.analyses.idleness.allocator_calls import allocator_calls
 from viewer.analyses.idleness.profile import intervals_of
+from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
 from viewer.base.units import format_share
 from viewer.base.work import CancelToken
@@ -78,6 +83,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
 
         top = worst(every, ns_of)
         if top is None or top[1] < LEAST_SHARE * top[0].whole_ns:
+            if stall.cause == ALLOCATOR:
+                yield from _calls_in_steps(every, stall)
             continue
         found, ns = top
         ranks = sorted((r for r in every if ns_of(r) >= LEAST_SHARE * r.whole_ns), key=lambda r: -ns_of(r))
@@ -98,10 +105,55 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             severity="warning",
             saving_ns_per_step=saving,
             saving_how=how,
-            evidence=evidence,
+            evidence=(*evidence, *(_counted(found) if stall.cause == ALLOCATOR else ())),
             next_step=stall.next_step,
             how=f"Idle time in and before steady steps during {stall.how}. Told from {LEAST_SHARE:.0%} of the step on.",
             share=share_of(found, ns, saving),
             overlaps=(f"idle/{stall.kind}",),
             confident=found.step_ns is not None,
         )
+
+
+def _per_step(rank: RankIdle) -> int:
+    """Allocator calls of a steady step, median."""
+    counts = allocator_calls(rank.item.trace).count[rank.steady]
+    return int(np.median(counts)) if len(counts) else 0
+
+
+def _counted(rank: RankIdle) -> tuple[Evidence, ...]:
+    """How many calls a steady step makes, with the longest of them."""
+    count, trace = _per_step(rank), rank.item.trace
+    calls = allocator_calls(trace)
+    if not count or not len(calls.rows):
+        return ()
+    longest = int(calls.rows[int(np.argmax(trace.slices.dur_ns[calls.rows]))])
+    ns = rank.mean(calls.ns)
+    return (
+        Evidence(
+            f"{rank.label}: {count:,} such calls per step (median), {format_duration(ns, 1)} in them; the longest is "
+            f"{short(trace.name(longest))}",
+            SliceRef(rank.item.index, longest),
+        ),
+    )
+
+
+def _calls_in_steps(every: list[RankIdle], stall: _Stall) -> Iterator[JobFinding]:
+    """For information: steady steps that go to the driver for memory although the GPU does not wait for it."""
+    top = worst(every, _per_step)
+    if top is None or not top[1]:
+        return
+    found, count = top
+    ranks = [r for r in every if _per_step(r)]
+    yield JobFinding(
+        id=stall.kind,
+        kind=stall.kind,
+        title=f"{count:,} {'call' if count == 1 else 'calls'} per step allocate or free device memory"
+        f"{which_ranks(ranks, every)}; the GPU does not wait for them",
+        severity="info",
+        saving_ns_per_step=None,
+        saving_how="",
+        evidence=_counted(found),
+        next_step=stall.next_step,
+        how=f"Median over the steady steps of {stall.how.removesuffix(', and empty_cache')} that began in a step's "
+        "CPU mark.",
+    )

@@ -93,6 +93,15 @@ def test_what_happens_only_while_warming_up_is_no_finding() -> None:
     assert [f for f in found_in(make_session(job("warm-up").trace())) if f.severity != "info"] == []
 
 
+def test_allocations_that_the_queue_hides_are_for_information() -> None:
+    (found,) = found_in(make_session(job("hidden-allocation").trace()))
+    assert (found.kind, found.severity, found.saving_ns_per_step) == ("allocator-churn", "info", None)
+    assert found.title == "3 calls per step allocate or free device memory; the GPU does not wait for them"
+    assert isinstance(found.evidence[0].target, SliceRef)
+    (waits, *_) = found_in(make_session(job("allocation").trace()))
+    assert "2 such calls per step" in waits.evidence[-1].text
+
+
 def test_one_late_batch_of_six_is_no_finding_below_its_threshold() -> None:
     assert found_in(make_session(job("loading-late", steps=12).trace())) == []
 
