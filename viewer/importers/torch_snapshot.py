@@ -118,17 +118,18 @@ class _Snapshot:
         device = self._devices_of_events(events, device_of)
         self._ledger(device, len(blocks["address"]))
         numbers = np.union1d(np.unique(device[device >= 0]), np.unique(segments["device"]))[:_MOST_DEVICES]
+        settings = c.value(*top["allocator_settings"]) if "allocator_settings" in top else None
+        family = _family(settings)
         for number in numbers.tolist():
             rows = np.flatnonzero(device == number)
             own = self._events(events, rows)
             known = has_state and (bool((segments["device"] == number).any()) or not _holds_blocks(own))
             final = _part(segments, blocks, number) if known else None
-            builder.add(DeviceMemory(f"cuda:{number}", int(number), own, final))
+            builder.add(DeviceMemory(f"{family}:{number}", int(number), own, final))
         slices = self._annotations(top.get("external_annotations"))
         raw = RawTrace(self.strings, slices, memory=builder.tables())
         if "memory_devices" in raw.memory:
             self._explain(raw.memory["memory_devices"])
-        settings = c.value(*top["allocator_settings"]) if "allocator_settings" in top else None
         rank = rank_in_name(job.path)
         return seal(
             job,
@@ -360,6 +361,12 @@ class _Snapshot:
         if len(devices["timed"]) and not any(devices["timed"]):
             message = "the snapshot has no times: its events are shown in their order, apart from the traces"
             self.findings.append(Finding("memory-without-times", "info", 1, message))
+
+
+def _family(settings: Any) -> str:
+    """How torch names the devices: told by the variable that sets their allocator, "cuda" (also on ROCm) otherwise."""
+    told = " ".join(map(str, settings)).lower() if isinstance(settings, dict) else ""
+    return next((name for name in ("npu", "xpu", "mtia", "musa") if f"_{name}_" in told), "cuda")
 
 
 def _holds_blocks(events: Events) -> bool:

@@ -126,6 +126,17 @@ def test_a_failed_request_is_told(tmp_path: Path) -> None:
     assert failed["time_ns"] == a.events[-1]["time_us"] * 1000
 
 
+def test_a_failed_request_of_a_profiler_trace(tmp_path: Path) -> None:
+    oom = memory(7, 5000, 8, None) | {"name": "[OutOfMemory]"}
+    path = write_json(tmp_path / "t.json", [memory(6, 8, 8), oom], deviceProperties=[])
+    (device,) = told(tmp_path, path)["ranks"][0]["memory"]["devices"]
+    (failed,) = device["failed_requests"]
+    assert (device["ooms"], failed["requested"], failed["allocated"], failed["free"]) == (1, 5000, 8, None)
+    assert (device["final_allocated"], device["peak_allocated"], failed["time_ns"]) == (8, 8, 7000)
+    (finding,) = [f for f in told(tmp_path, path)["findings"] if f["kind"] == "out-of-memory"]
+    assert "by how much cannot be told" in finding["title"]
+
+
 def test_a_trace_without_memory_has_none(tmp_path: Path) -> None:
     event = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 50}
     found = told(tmp_path, write_json(tmp_path / "t.json", [event], deviceProperties=[]))

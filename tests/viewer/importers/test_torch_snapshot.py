@@ -229,6 +229,13 @@ def test_a_high_address_keeps_its_bits(tmp_path: Path) -> None:
     assert int(trace.tables["blocks"].address.view(np.uint64)[0]) == event["addr"]
 
 
+def test_devices_of_other_vendors_are_told_by_their_settings(tmp_path: Path) -> None:
+    told = busy(1, 20).snapshot() | {"allocator_settings": {"PYTORCH_NPU_ALLOC_CONF": "x"}}
+    trace = opened(tmp_path, pickle.dumps(told))
+    assert trace.tables["memory_devices"].name[0].as_py() == "npu:0"
+    assert trace.meta.facts == {"allocator_settings": {"PYTORCH_NPU_ALLOC_CONF": "x"}}
+
+
 def test_events_that_make_no_sense_are_rejected_and_counted(tmp_path: Path) -> None:
     good = {"action": "alloc", "addr": 1, "size": 5, "stream": 0, "time_us": 5, "frames": []}
     bad = [good | {"size": "five"}, good | {"addr": None}, good | {"time_us": 1 << 61}, {"action": "alloc"}]
