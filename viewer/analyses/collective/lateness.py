@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.collective.dependencies import Dependencies, dependencies, step_starts
 from viewer.analyses.collective.groups import job_groups
+from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.collective.waits import doubt
@@ -227,7 +228,9 @@ class Engine:
 def _anchors(session: Session, graph: Dependencies, ranks: tuple[int, ...], steps: int) -> I64:
     """int64[ranks, steps]: the begin at which lateness is read, -1 for none.
 
-    That of the first operation of a data-parallel group in the step; without such groups, of the last operation.
+    That of the first gradient reduction of a data-parallel group in the step; of the last one where gathers of such a
+    group come before it (sharded parameters): there the ranks meet again and again, and each time the late one is only
+    late by what it did since. Without such groups, of the last operation.
     """
     every = everything(session)
     purposes = np.array([g.purpose == "dp" for g in job_groups(session).groups] + [False], np.bool_)
@@ -236,15 +239,19 @@ def _anchors(session: Session, graph: Dependencies, ranks: tuple[int, ...], step
         mine = np.flatnonzero(graph.needs_all & (every.node == rank))
         event = graph.begin[mine]
         step = graph.step[event]
-        gradient = purposes[every.group[mine]]
+        sharing = purposes[every.group[mine]]
+        gathers = sharing & (every.kind[mine] == Kind.ALL_GATHER)
+        gradient = sharing & ~gathers
         for k in range(steps):
             inside = np.flatnonzero(step == k)
             if not len(inside):
                 continue
-            first = inside[gradient[inside]]
-            chosen = first if len(first) else inside
+            reduced = inside[gradient[inside]]
+            chosen = reduced if len(reduced) else inside
             time = graph.time[event[chosen]]
-            out[i, k] = event[chosen[np.argmin(time) if len(first) else np.argmax(time)]]
+            gathered = graph.time[event[inside[gathers[inside]]]]
+            plain = len(reduced) and not (len(gathered) and gathered.min() < time.min())
+            out[i, k] = event[chosen[np.argmin(time) if plain else np.argmax(time)]]
     return out
 
 

@@ -74,3 +74,14 @@ def test_a_fault_is_read_first(job: Any, fault: str) -> None:
     if fault in SIZED and truth["faults"]:
         cost = truth["faults"][0]["cost_ns_per_step"]
         assert first.saving_ns_per_step == pytest.approx(cost, rel=SIZED[fault])
+
+
+def test_both_faults_of_the_demo_job_are_found(demo_job: Any) -> None:
+    """Its parameters are sharded: ranks meet in every layer, so a slow one is never far behind."""
+    session = open_job([demo_job.folder], JobOptions()).session
+    faults = demo_job.truth["faults"]
+    found = worth_a_change(session)
+    assert [f.kind for f in found[:2]] == ["data-loading", "late-rank"]
+    assert f"rank {faults['late_data']['rank']} only" in found[0].title
+    assert found[1].id == f"late-rank/rank {faults['slow_rank']['rank']}"
+    assert "its kernels are 11 % slower everywhere" in found[1].title
