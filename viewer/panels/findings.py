@@ -42,6 +42,8 @@ SETTLE_MS: Final = 250
 SHOW_MS: Final = 80
 """Findings that come within this time are shown together."""
 KEY: Final = "findings"
+MOST_CARDS: Final = 60
+"""Cards of a section; a job of many ranks may have hundreds, and nobody reads on that far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,14 +287,18 @@ class FindingsPanel(QWidget):
         set_shown(self.copy, frame is not None)
         set_shown(self.progress, frame is not None and frame.busy)
         self.progress.set_text("Still looking…")
-        set_shown(self.together, frame is not None and bool(frame.together))
-        self.together.set_text(frame.together if frame is not None else "")
+        below = [frame.together] if frame is not None and frame.together else []
+        if frame is not None and len(frame.cards) > MOST_CARDS:
+            below.append(f"{len(frame.cards) - MOST_CARDS} more findings are in the report (File, Save Report).")
+        set_shown(self.together, bool(below))
+        self.together.set_text(" ".join(below))
         for name in self.sections:
             self._show_section(name, getattr(frame, name) if frame is not None else ())
         self._color_head()
 
-    def _show_section(self, name: str, frames: tuple[CardFrame, ...]) -> None:
+    def _show_section(self, name: str, every: tuple[CardFrame, ...]) -> None:
         section, views = self.sections[name], self.cards.setdefault(name, [])
+        frames = every[:MOST_CARDS]
         self._shown[name] = frames
         layout = section.body.layout()
         assert layout is not None
@@ -312,7 +318,7 @@ class FindingsPanel(QWidget):
                 if card != view.card or view.is_open != (card.id in self._open):
                     view.set_card(card, open_=card.id in self._open)
         if section.title:
-            section.header.setText(f"{section.title} ({len(frames)})")
+            section.header.setText(f"{section.title} ({len(every)})")
             set_shown(section.header, bool(frames))
             if not frames:
                 set_shown(section.body, False)

@@ -125,7 +125,8 @@ def _sentence(basis: Basis, cards: Sequence[CardFrame], unsure: Sequence[CardFra
         first = cards[0]
         title = shown(first.finding.title, 300).rstrip(".")
         word = "Figures cannot be used" if first.finding.severity == "error" else "Change first"
-        gain = f" – {first.saving} to gain" if first.saving else ""
+        said = first.saving.rpartition("· ")[2]  # a title that has the share already needs no second figure
+        gain = f" – {first.saving} to gain" if first.saving and said not in title else ""
         return f"{word}: {title}{gain}.", "warning"
     if busy:
         return LOOKING, ""

@@ -14,7 +14,7 @@ from viewer.analyses.findings import registry
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.base.selection import GroupRef, Selection, SliceRef, TimeRange
 from viewer.panels.context import JobContext
-from viewer.panels.findings import HINT, FindingsPanel
+from viewer.panels.findings import HINT, MOST_CARDS, FindingsPanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
 
@@ -213,3 +213,10 @@ def test_another_job_stops_the_search_in_the_old_one(qtbot, context, panel, monk
     qtbot.waitUntil(lambda: titles(panel) == ["title of new"])
     assert tokens[0].cancelled
     assert not tokens[1].cancelled
+
+
+def test_of_very_many_the_first_are_shown(qtbot, context, panel, told):
+    told[:] = [finding(f"f{i}", 1_000 - i) for i in range(MOST_CARDS + 5)]
+    show(qtbot, context, panel, job())
+    assert len(titles(panel)) == MOST_CARDS
+    assert "5 more findings are in the report" in panel.together.text()

@@ -48,6 +48,12 @@ def test_the_first_card_is_the_sentence_and_shares_are_of_the_step():
     assert frame.together.startswith("All of it together saves at most 350 ns of 850 ns (41.2 %)")
 
 
+def test_a_title_with_the_share_is_not_told_it_twice():
+    found = [finding("x", 250, title="Rank 1 is late by 250 ns (29.4 %)")]
+    frame = findings_frame(page_basis(stepped()), found)
+    assert frame.sentence == "Change first: Rank 1 is late by 250 ns (29.4 %)."
+
+
 def test_what_is_information_unsure_or_dismissed_stands_apart():
     found = [
         finding("root", 250),
