@@ -47,6 +47,7 @@ class KernelsPanel(QWidget):
     """
 
     save_requested = Signal(object)
+    _partly = Signal(object, object)
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,6 +70,7 @@ class KernelsPanel(QWidget):
         self.table.row_clicked.connect(self._clicked)
         self.table.row_stepped.connect(self._step)
         self.pace.chosen.connect(self._go_to_run)
+        self._partly.connect(self._show_part)
         self._set_theme(context.theme)
         self._refresh()
 
@@ -170,15 +172,24 @@ class KernelsPanel(QWidget):
         self._asked = asked
         self._say(f"{scope.text} · {COUNTING}")
         self._context.work.submit(
-            "kernels", lambda cancel: self._compute(session, scope, asked[2], cancel), self._show, self._failed
+            "kernels", lambda cancel: self._compute(session, asked, cancel), self._show, self._failed
         )
 
-    @staticmethod
-    def _compute(session: Session, scope: OpScope, by: str, cancel: CancelToken) -> OpView:
+    def _compute(self, session: Session, asked: Asked, cancel: CancelToken) -> OpView:
         cancel.check()
         from viewer.views.op_table import compute  # compiled loops load off the GUI thread
 
-        return compute(session, scope, by, cancel)
+        return compute(session, asked[1], asked[2], cancel, lambda view: self._partly.emit(asked, view))
+
+    def _show_part(self, asked: Asked, view: OpView) -> None:
+        before = self._view
+        if asked != self._asked:
+            return
+        same = before is not None and before.session is view.session and (before.scope, before.table.by) == asked[1:]
+        if same and before is not None and before.table.done > view.table.done:
+            return  # it came late: what is shown knows more
+        self._show(view)
+        self._say(f"{view.scope.text} · {view.table.done} of {len(view.scope.inputs)} files…")
 
     def _show(self, view: OpView) -> None:
         before = self._view

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +22,8 @@ from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.views.figures import plural, shown, since_origin
 
+TELL_AFTER_SECONDS: Final = 0.5
+"""A table that takes longer shows what is counted by then, and again each time that it took twice as long."""
 HEADS: Final = {
     KERNEL: "Kernel",
     OPERATOR: "Operator",
@@ -99,11 +103,28 @@ class OpRuns:
         return SliceRef(source, int(self.by_input[source][0][k]))
 
 
-def compute(session: Session, scope: OpScope, by: str, cancel: CancelToken | None = None) -> OpView:
-    """The table of a scope. For a worker."""
-    table = op_table(session, scope.inputs, dict(scope.windows), by, cancel)
+def compute(
+    session: Session,
+    scope: OpScope,
+    by: str,
+    cancel: CancelToken | None = None,
+    tell: Callable[[OpView], None] | None = None,
+) -> OpView:
+    """The table of a scope; ``tell`` is given what is counted by now where that takes long. For a worker."""
     peaks = _peaks(session, scope.inputs)
-    return OpView(session, scope, table, _frame(table, peaks, len(scope.inputs) > 1), _note(table, peaks))
+
+    def view(table: OpTable) -> OpView:
+        return OpView(session, scope, table, _frame(table, peaks, len(scope.inputs) > 1), _note(table, peaks))
+
+    begin, wait = time.monotonic(), TELL_AFTER_SECONDS
+
+    def partly(table: Callable[[], OpTable]) -> None:
+        nonlocal wait
+        if tell is not None and time.monotonic() - begin > wait:
+            tell(view(table()))
+            wait *= 2
+
+    return view(op_table(session, scope.inputs, dict(scope.windows), by, cancel, partly))
 
 
 def _peaks(session: Session, inputs: tuple[int, ...]) -> Peaks | None:

@@ -15,6 +15,8 @@ from viewer.panels.context import JobContext
 from viewer.panels.kernels import HINT, KernelsPanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
+from viewer.views import op_table
+from viewer.views.op_table import OpView
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
@@ -119,6 +121,31 @@ def test_a_click_goes_to_the_slowest_and_shows_the_pace(qtbot: QtBot, context: J
     after = context.selection.slice
     assert after is not None
     assert after != chosen, "Return goes to the next run"
+
+
+def test_a_slow_table_shows_what_is_counted_by_now_and_never_less(
+    qtbot: QtBot, context: JobContext, panel: KernelsPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened(qtbot, context, panel)
+    monkeypatch.setattr(op_table, "TELL_AFTER_SECONDS", -1.0)
+    told: list[OpView] = []
+    asked = panel._asked
+    assert asked is not None
+    op_table.compute(session, asked[1], "operator", None, told.append)
+    assert [view.table.done for view in told] == [1]
+    panel._asked = (asked[0], asked[1], "operator")
+    panel._show_part(panel._asked, told[0])
+    assert "1 of 2 files" in panel.scope.text()
+    assert panel.shown is told[0]
+    panel.by.setCurrentIndex(panel.by.findData("operator"))
+    panel._asked = None
+    panel._refresh()
+    settle(qtbot, context)
+    assert panel.shown is not None
+    assert panel.shown.table.done == 2
+    panel._show_part((asked[0], asked[1], "operator"), told[0])
+    assert panel.shown.table.done == 2, "a part that comes late is dropped"
+    assert "files" not in panel.scope.text()
 
 
 def test_rows_are_saved_with_exact_values(qtbot: QtBot, context: JobContext, panel: KernelsPanel) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -28,7 +28,8 @@ class OpTable:
     ``count`` runs or calls. ``total`` and ``own`` GPU time cut to the window, ``own`` without calls further inside;
     ``cpu_total`` and ``cpu_own`` as well. ``full``, ``median``, ``most`` are of whole GPU times of runs or calls
     (``full`` is their sum). ``flops`` were done in ``flops_ns``; ``moved`` bytes in ``moved_ns``. The longest is row
-    ``longest_row`` of input ``longest_input``. ``gpu_ns`` adds all GPU work of these files in the window.
+    ``longest_row`` of input ``longest_input``. ``gpu_ns`` adds all GPU work of these files in the window, of which
+    ``done`` are counted.
     """
 
     by: str
@@ -48,6 +49,7 @@ class OpTable:
     longest_input: I64
     longest_row: I64
     gpu_ns: int
+    done: int
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -76,6 +78,7 @@ def op_table(
     windows: Windows,
     by: str,
     cancel: CancelToken | None = None,
+    tell: Callable[[Callable[[], OpTable]], None] | None = None,
 ) -> OpTable:
     """The table over some files.
 
@@ -85,11 +88,16 @@ def op_table(
         windows: per file a window of its raw ns; files that are missing are taken whole.
         by: one of ``part.GROUPINGS``.
         cancel: asked between two files.
+        tell: is given what makes the table so far, after each file but the last.
     """
     number: defaultdict[tuple[Any, ...], int] = defaultdict(count().__next__)
     parts: list[Part] = []
     maps: list[I64] = []
     gpu = 0
+
+    def table() -> OpTable:
+        return _merge(by, list(number), inputs[: len(parts)], parts, maps, gpu)
+
     for index in inputs:
         if cancel is not None:
             cancel.check()
@@ -98,7 +106,9 @@ def op_table(
         parts.append(found)
         maps.append(np.array([number[k] for k in found.keys], np.int64))
         gpu += int(part(trace, "class", windows.get(index)).own.sum())
-    return _merge(by, list(number), inputs, parts, maps, gpu)
+        if tell is not None and len(parts) < len(inputs):
+            tell(table)
+    return table()
 
 
 def _merge(
@@ -154,6 +164,7 @@ def _merge(
         source[longest] if len(source) else longest,
         rows[longest] if len(rows) else longest,
         gpu,
+        len(parts),
     )
 
 
