@@ -135,8 +135,8 @@ class ComparePanel(QWidget):
             self.say(f"{names[0]} and {names[1]} cannot be compared: {found.reason}.", comparing=True)
             return
         self._found = found
-        notes = "".join(f" {n[0].upper()}{n[1:]}." for n in found.pairing.notes)
-        self.text.set_text(f"{names[0]} → {names[1]}: {sentence(found, found.waterfall)}{notes}")
+        said = [sentence(found, found.waterfall), *found.pairing.notes]
+        self.text.set_text(f"{names[0]} → {names[1]}: " + " ".join(f"{s[0].upper()}{s[1:].rstrip('.')}." for s in said))
         self.step.clear()
         for row in found.figures.steps if found.figures else ():
             self.step.addItem(step_title(row.base_number, row.test_number))
@@ -145,6 +145,13 @@ class ComparePanel(QWidget):
         self.close_button.show()
         self.parts.show()
         self._fill()
+
+    def update_comparison(self, found: Comparison) -> None:
+        """More is known of the comparison that is shown."""
+        if self._found is not None:
+            self._found = found
+            if str(self.kind.currentData()) == "findings":
+                self._fill()
 
     def show_step(self, k: int) -> None:
         """Say which pair of steps lies over each other (-1: none)."""

@@ -73,6 +73,9 @@ def test_a_run_named_at_the_start_waits_for_the_job(
     assert comparing.panel is not None
     assert comparing.panel.comparison is not None
     assert comparing.panel.comparison.comparable
+    # Findings come later: looking for them takes longer than all else.
+    qtbot.waitUntil(lambda: bool(window.workspace is not None and window.workspace.work.pending == 0), timeout=PATIENCE)
+    assert comparing.panel.comparison.findings_kept
     # Another job ends it.
     window.open_paths([second])
     qtbot.waitUntil(lambda: comparing.linked is None, timeout=PATIENCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -118,6 +119,16 @@ def test_causes_and_ranks_lead_somewhere(found: Comparison) -> None:
     assert any(isinstance(t[1], GapRef) for t in causes.targets)
     ranks = compare_view(found, "ranks")
     assert ranks.targets == tuple((GroupRef(k), GroupRef(k)) for k in (0, 1))
+
+
+def test_findings_may_come_later(panel: ComparePanel, found: Comparison) -> None:
+    panel.show_comparison(dataclasses.replace(found, findings_gained=(), findings_lost=()), ("a", "b"))
+    choose(panel, "findings")
+    assert panel.note.text() == "both runs have the same findings"
+    gained = (*found.findings_gained, *found.findings_lost, *(f for f, _ in found.findings_kept))[:1]
+    assert gained
+    panel.update_comparison(dataclasses.replace(found, findings_gained=gained, findings_lost=()))
+    assert panel.table.model().rowCount() == 1
 
 
 def test_runs_that_cannot_be_compared_say_so(panel: ComparePanel) -> None:

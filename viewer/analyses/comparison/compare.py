@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -89,13 +89,14 @@ class Comparison:
         return self.waterfall is not None and self.waterfall.significant is not None
 
 
-def compare(base: Session, test: Session, cancel: CancelToken | None = None) -> Comparison:
+def compare(base: Session, test: Session, cancel: CancelToken | None = None, *, findings: bool = True) -> Comparison:
     """Hold two runs against each other.
 
     Args:
         base: the run that percentages are of.
         test: the other one. Both may be the same session; neither is changed.
         cancel: asked between parts.
+        findings: look for findings gained and lost too, which takes longer than all else: see :func:`with_findings`.
 
     Raises:
         Cancelled: on request.
@@ -113,8 +114,7 @@ def compare(base: Session, test: Session, cancel: CancelToken | None = None) -> 
     gaps = compare_gaps(one, other, kernels, token)
     token.check()
     fall = waterfall(one, other, parts, kernels)
-    lost, gained, kept = _findings(base, test, token)
-    return Comparison(
+    found = Comparison(
         base,
         test,
         pairing,
@@ -132,10 +132,16 @@ def compare(base: Session, test: Session, cancel: CancelToken | None = None) -> 
         fingerprint=figure_changes(base, test),
         memory=memory_changes(base, test, pairing),
         surroundings=surroundings(base, test, pairing),
-        findings_gained=gained,
-        findings_lost=lost,
-        findings_kept=kept,
     )
+    return with_findings(found, token) if findings else found
+
+
+def with_findings(found: Comparison, cancel: CancelToken | None = None) -> Comparison:
+    """The same with the findings that only one run has, and those of both. Raises Cancelled."""
+    if not found.comparable:
+        return found
+    lost, gained, kept = _findings(found.base, found.test, cancel or CancelToken())
+    return replace(found, findings_gained=gained, findings_lost=lost, findings_kept=kept)
 
 
 def _run(side: Side, *, whole: bool) -> RunFigures:

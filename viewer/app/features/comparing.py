@@ -211,7 +211,7 @@ class Comparing(Feature):
         def run(cancel: CancelToken) -> Comparison:
             from viewer.analyses.comparison.compare import compare
 
-            return compare(base, test, cancel)
+            return compare(base, test, cancel, findings=False)
 
         workspace.work.submit("compare", run, self._show, self._failed)
 
@@ -223,6 +223,23 @@ class Comparing(Feature):
         if self.panel is not None:
             self.panel.show_comparison(found, (self.window.job.title, self._name()))
             self.panel.show_step(0)
+        workspace = self.window.workspace
+        if found.comparable and workspace is not None:
+
+            def run(cancel: CancelToken) -> Comparison:
+                from viewer.analyses.comparison.compare import with_findings
+
+                return with_findings(found, cancel)
+
+            workspace.work.submit("compare", run, self._add_findings, self._no_findings)
+
+    def _add_findings(self, found: Comparison) -> None:
+        if self.panel is not None and self.linked is not None:
+            self._found = found
+            self.panel.update_comparison(found)
+
+    def _no_findings(self, error: Exception) -> None:
+        log.error("findings of the runs failed", exc_info=error)
 
     def _failed(self, error: Exception) -> None:
         log.error("comparing failed", exc_info=error)
