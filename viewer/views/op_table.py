@@ -224,6 +224,10 @@ def _frame(table: OpTable, peaks: Peaks | None, several: bool) -> ColumnFrame:
     return ColumnFrame(tuple(columns), _paints(table))
 
 
+BEYOND: Final = 1.05
+"""Rates up to so many times the peak may be rounding, or a clock above the one of the datasheet."""
+
+
 def _best(peaks: Peaks) -> int | None:
     return peaks.of("bf16") or peaks.of("fp16")
 
@@ -258,7 +262,14 @@ def _note(table: OpTable, peaks: Peaks | None) -> str:
         return "No operators were recorded for this GPU work: profile CPU activities as well, with record_shapes."
     if not bool((table.flops_ns > 0).any()):
         return "No TFLOP/s: no shapes were recorded for matrix products (record_shapes), or there are none."
-    return "" if peaks is not None else "No share of the peak: the device is not known; the job card can state it."
+    if peaks is None:
+        return "No share of the peak: the device is not known; the job card can state it."
+    most = max(peaks.flops.values(), default=0)
+    beyond = sum(rate is not None and rate * 1e12 > BEYOND * most for rate in table.tflops()) if most else 0
+    if beyond:
+        what = f"{plural(beyond, 'row')} {'claims' if beyond == 1 else 'claim'}"
+        return f"{what} more than the device can compute in any type: shapes, times or the device are not right there."
+    return ""
 
 
 def op_totals(view: OpView, keep: Bools | None) -> tuple[str, ...]:
