@@ -127,7 +127,9 @@ def _matched(known: list[Operation], base: I64, test: I64) -> list[tuple[list[in
                 out.append((one, other))
             left = [i for i in left if i not in one]
             right = [i for i in right if i not in other]
-    return out + [([i], []) for i in left] + [([], [i]) for i in right]
+    # The last ones lie only in steps that are not compared.
+    neither = [i for i in range(len(known)) if not base[i] and not test[i]]
+    return out + [([i], []) for i in (*left, *neither)] + [([], [i]) for i in right]
 
 
 def _rows(

@@ -37,6 +37,7 @@ class Span:
         work_ns: when the step's own work began, not before ``start_ns``: idle up to there lies between steps.
         at: positions in ``gpu_work(trace)`` of what the step launched on the device, wherever it ran; ascending.
         mark: raw ns of the step's CPU mark; without steps those of the whole file.
+        first: whether no step of the file is before it.
     """
 
     input: int
@@ -47,6 +48,7 @@ class Span:
     work_ns: int
     at: I64
     mark: tuple[int, int]
+    first: bool = True
 
     @property
     def length_ns(self) -> int:
@@ -219,8 +221,14 @@ def _pair_spans(left: Sequence[Span], right: Sequence[Span]) -> list[tuple[Span,
             left, right = [a[n] for n in shared], [b[n] for n in shared]
         else:
             left, right = left[len(left) - fewest :], right[len(right) - fewest :]
-    pairs = list(zip(left, right, strict=True))
-    return pairs[-MOST_STEPS:]
+    return [_alike(a, b) for a, b in zip(left, right, strict=True)][-MOST_STEPS:]
+
+
+def _alike(a: Span, b: Span) -> tuple[Span, Span]:
+    """Where one of two steps is its file's first, what lies before the other one's work has no counterpart."""
+    if a.first == b.first:
+        return a, b
+    return (a, replace(b, start_ns=b.work_ns)) if a.first else (replace(a, start_ns=a.work_ns), b)
 
 
 def _units(session: Session, group: RankGroup) -> list[Unit]:
@@ -249,7 +257,8 @@ def _steps_on(index: int, trace: Trace, device: int) -> list[Span]:
     for first, last, at, step in found:
         start = first if before is None else before
         mark = (step.start_ns, step.end_ns)
-        out.append(Span(index, trace, step.index, start, last, min(max(first, start), last), at, mark))
+        begun = min(max(first, start), last)
+        out.append(Span(index, trace, step.index, start, last, begun, at, mark, before is None))
         before = last
     return out
 

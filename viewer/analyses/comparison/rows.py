@@ -93,8 +93,11 @@ class Change:
 
 
 def ordered(rows: Sequence[Change]) -> list[Change]:
-    """Changes before what may be noise, before what is; each with the largest first."""
-    return sorted(rows, key=_rank)[:MOST_ROWS]
+    """Changes before what may be noise, before what is; each with the largest first.
+
+    What lies only in steps that are not compared has no row.
+    """
+    return sorted((r for r in rows if r.base_count or r.test_count), key=_rank)[:MOST_ROWS]
 
 
 def _rank(row: Change) -> tuple[int, int, int, str]:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from tests.support.build import kernel, make_session, make_trace
+from tests.support.build import annotation, call, kernel, make_session, make_trace, op
 from tests.support.two_runs import ADD, ADD_NS, GEMM, GEMM_NS, REDUCE, REDUCE_NS, a_run
 from viewer.analyses.comparison.compare import Comparison, compare
 from viewer.analyses.comparison.rows import Change
@@ -239,6 +239,11 @@ def test_fewer_steps_are_paired_by_number_and_said():
     assert [(s.base_number, s.test_number) for s in found.figures.steps] == [(k, k) for k in (1, 2, 3, 4)]
     assert "8 pairs of them are compared" in found.pairing.notes[-1]
     assert row(found.kernels, GEMM).base_count == 8
+    # Step 1 is the first of the test run: the pause before it is known of the base alone, and not compared.
+    assert found.waterfall is not None
+    between = [c for c in found.waterfall.causes if c.id.startswith("idle/between steps")]
+    assert between
+    assert all(abs(c.delta_ns) < 20_000 for c in between)
     # Runs that share no number are paired from the end.
     apart = compare(a_run(steps=6), a_run(steps=4, first_step=40))
     assert apart.figures is not None
@@ -281,3 +286,32 @@ def test_neither_run_is_changed():
     before = dataclasses.astuple(base.inputs[0].clock), base.groups
     compare(base, test)
     assert (dataclasses.astuple(base.inputs[0].clock), base.groups) == before
+
+
+def test_what_lies_only_in_steps_without_a_partner_has_no_row():
+    def run(steps: int):
+        events = []
+        for k in range(steps):
+            name = "gemm" if k else "ncclDevKernel_AllReduce_first"
+            events += [
+                annotation(f"ProfilerStep#{k}", 1_000 * k, 990),
+                op("aten::mm" if k else "aten::first", 1_000 * k + 5, 50),
+                call("cudaLaunchKernel", 1_000 * k + 10, 5, corr=k + 1),
+                kernel(name, 1_000 * k + 100, 50, corr=k + 1),
+            ]
+        return make_session(make_trace(*events))
+
+    cut = compare(run(3), make_session(make_trace(*_only_gemms())))
+    assert not cut.pairing.whole
+    assert [r.name for r in cut.kernels] == ["gemm"]
+    for rows in (cut.operators, cut.host, cut.collectives, cut.gaps):
+        assert all(r.base_count or r.test_count for r in rows)
+        assert not [r for r in rows if "first" in r.name]
+
+
+def _only_gemms():
+    for k in (1, 2):
+        yield annotation(f"ProfilerStep#{k}", 1_000 * k, 990)
+        yield op("aten::mm", 1_000 * k + 5, 50)
+        yield call("cudaLaunchKernel", 1_000 * k + 10, 5, corr=k + 1)
+        yield kernel("gemm", 1_000 * k + 100, 50, corr=k + 1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.build import Event, annotation, call, copy, kernel, make_session, make_trace
@@ -65,6 +65,7 @@ def test_each_instant_is_charged_once(work: list[tuple[int, int, int]], steps: i
 
 
 @given(works(), works(), st.integers(0, 4), st.integers(0, 4))
+@example([(0, 0, 0)], [(0, 0, 0)] * 5 + [(0, 0, 1)], 1, 2)
 @settings(max_examples=40, deadline=None)
 def test_two_runs_of_anything_add_up(
     one: list[tuple[int, int, int]], other: list[tuple[int, int, int]], steps: int, more: int
