@@ -23,6 +23,11 @@ def say(line: str) -> None:
 
 
 def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    if options.set == "fuzz" and options.deep:
+        from tests.bench.fuzz_commands import figures as commands
+
+        options.count = options.count or 2_000
+        return commands(options)
     if options.set == "fuzz":
         from tests.bench.fuzz import figures as fuzzing
 
@@ -61,6 +66,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0, help="fuzz: stop after this time, 0 = at the count")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="fuzz: processes")
     parser.add_argument("--save", type=Path, default=Path("fuzz-failures"), help="fuzz: where failing inputs go")
+    parser.add_argument("--deep", action="store_true", help="fuzz: every command on whole jobs (2,000), one process")
+    parser.add_argument("--first", type=int, default=0, help="fuzz --deep: the number to begin with")
+    parser.add_argument("--loud", action="store_true", help="fuzz --deep: each job's time on stderr")
     parser.add_argument("--write", action="store_true", help="history: put the table into the help page")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-") as folder:

@@ -111,7 +111,7 @@ def _of_kernels(trace: Trace) -> dict[str, float]:
     if not len(work):
         return {}
     names = trace.slices.name[work.index]
-    sums = np.bincount(names, weights=work.end_ns - work.start_ns, minlength=1)
+    sums = np.bincount(names + 1, weights=work.end_ns - work.start_ns)[1:]  # without those that have no name
     out: dict[str, float] = {}
     for code, text in _gpu_names(trace):
         dtype = next((name for pattern, name in _KERNELS if pattern.search(text)), None)

@@ -61,7 +61,7 @@ def _build(trace: Trace) -> Periods | None:
     chosen = np.flatnonzero(process == mine)
     order = chosen[np.argsort(s.start_ns[calls[chosen]], kind="stable")]
     calls, first = calls[order], first[order]
-    names = s.name[first]
+    names = s.name[first] + 1  # 0: without a name
     tells = (s.paint[first] == Paint.MEMORY) | flags_where(trace, s.name[calls], _is_graph)[s.name[calls]]
     at = _anchor(names, tells)
     if at is None:

@@ -15,13 +15,13 @@ from viewer.base.errors import UsageError
 if TYPE_CHECKING:
     from viewer.app.session_input import SessionInput
     from viewer.importers.opening import JobOpener, OpenResult
-    from viewer.store.rules import RuleTable
 
 
 def opener_for(paths: list[Path], options: JobOptions) -> JobOpener:
     """The opener of a call, with the user's own rules in front of the shipped ones. Raises UsageError."""
     from viewer.importers.opening import JobOpener
     from viewer.store.cache import default_cache
+    from viewer.store.rules import load_rules
 
     return JobOpener(
         paths,
@@ -30,28 +30,6 @@ def opener_for(paths: list[Path], options: JobOptions) -> JobOpener:
         align=options.align,
         rules=load_rules(options.rules),
     )
-
-
-def load_rules(path: Path | None) -> RuleTable | None:
-    """The shipped class rules with a user's ``[[rule]]`` entries in front; None without a file. Raises UsageError."""
-    if path is None:
-        return None
-    from importlib.resources import files
-
-    from viewer.store.rules import parse_rules
-
-    shipped = files("resources") / "rules"
-    try:
-        own = path.read_text(encoding="utf-8")
-        # Arrays of tables append, and the first rule that matches wins.
-        classes = own + "\n" + (shipped / "classes.toml").read_text(encoding="utf-8")
-        return parse_rules((shipped / "categories.toml").read_text(encoding="utf-8"), classes)
-    except OSError as error:
-        raise UsageError(f"the rules {path} cannot be read: {error.strerror}.") from None
-    except KeyError as error:
-        raise UsageError(f"the rules {path} cannot be used: a rule lacks, or does not know, {error}.") from None
-    except ValueError as error:  # TOML errors and bad UTF-8 are ValueErrors
-        raise UsageError(f"the rules {path} cannot be used: {error}.") from None
 
 
 def with_session(paths: list[Path], options: JobOptions) -> tuple[list[Path], JobOptions, SessionInput | None]:

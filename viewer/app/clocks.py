@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from viewer.base.clock import Clock, GivenClock
-from viewer.base.errors import UsageError
+from viewer.base.errors import InputError, UsageError
+from viewer.store.small_file import read_small
 
 if TYPE_CHECKING:
     from viewer.store.session import Session
@@ -114,11 +115,9 @@ def _read(path: Path) -> dict[str, Any]:
 
     help_ = f'write one of {", ".join(CHOICES)}, or a file with {{"ranks": [{{"rank": 0, "offset_ns": 0}}, ..]}}'
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise UsageError(f"--align {path}: the file is larger than {LARGEST_FILE >> 20} MiB.")
-        data = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"--align {path}: {(error.strerror or 'unreadable').lower()}; {help_}.") from None
+        data = msgspec.json.decode(read_small(path, LARGEST_FILE, "a file of offsets (JSON)"))
+    except InputError as error:
+        raise UsageError(f"--align {path}: {error.problem}; {help_}.") from None
     except (msgspec.DecodeError, RecursionError) as error:
         reason = re.sub(r"\s+", " ", str(error))[:120]
         raise UsageError(f"--align {path}: is no JSON ({reason}); {help_}.") from None

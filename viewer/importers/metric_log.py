@@ -58,6 +58,8 @@ class MetricLog:
 def read_metric_log(path: Path) -> MetricLog:
     """Read a log. Raises InputError when it cannot be read or holds no figures."""
     try:
+        if path.exists() and not path.is_file():  # a pipe without an end, a device
+            raise InputError(str(path), "is no regular file", "", "Copy its content into a file first.")
         with path.open("r", encoding="utf-8-sig", errors="replace", newline="") as file:
             head = file.read(1 << 16)
             file.seek(0)

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import secrets
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ import msgspec
 from viewer.base.errors import InputError, UsageError
 from viewer.base.findings import Finding
 from viewer.base.run_record import ACCEPT_SCHEMA, RUN_SCHEMA, Accepted, RunRecord
+from viewer.store.small_file import read_small
 
 MAX_BYTES: Final = 4 << 20
 MOST_RUNS: Final = 200_000
@@ -204,15 +204,7 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
 
 
 def _read(path: Path, kind: type[Kept], schema: str) -> Kept:
-    try:
-        with path.open("rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InputError(str(path), "is no regular file")
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror or error}") from None
-    if len(data) > MAX_BYTES:
-        raise InputError(str(path), f"is larger than {MAX_BYTES:,} bytes")
+    data = read_small(path, MAX_BYTES, "a record of a baseline store")
     try:
         raw = json.loads(data)
         if not isinstance(raw, dict) or raw.get("schema") != schema:

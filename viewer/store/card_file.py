@@ -9,7 +9,6 @@ import json
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,8 @@ from viewer.base.card_fields import BY_PATH, FIELDS, PARTS, CardField, checked, 
 from viewer.base.errors import InputError, UsageError, on_one_line
 from viewer.base.job_card import EMPTY_CARD, CardValue, JobCard
 from viewer.base.quantities import quantity_text
+from viewer.store.small_file import read_small
+from viewer.store.toml_text import read_toml
 
 MAX_BYTES: Final = 1 << 20
 MOST_DOTS: Final = 64
@@ -36,7 +37,7 @@ def read_card(path: Path) -> JobCard:
 
     A relative path of a baseline is meant from the card's folder.
     """
-    card = parse_card(_bytes_of(path), str(path))
+    card = parse_card(read_small(path, MAX_BYTES, "a job card (TOML)"), str(path))
     named = card.baseline.nccl_tests
     if named is None:
         return card
@@ -49,12 +50,10 @@ def parse_card(data: bytes, name: str) -> JobCard:
     try:
         text = data.decode("utf-8-sig")
         _check_depth(text, name)
-        raw = tomllib.loads(text)
+        raw = read_toml(text)
     except UnicodeDecodeError as error:
         raise InputError(name, "is no job card: it is no UTF-8 text", f"byte {error.start}", _MEND) from None
-    except RecursionError:
-        raise InputError(name, "is nested too deeply for a job card", "", _MEND) from None
-    except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
+    except ValueError as error:
         said = str(error)[:200]
         place = _PLACE.search(said)
         where = "" if place is None else (f"line {place[1]}" if place[1] else "its end")
@@ -210,24 +209,6 @@ def write_card(path: Path, card: JobCard) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not hold us up
-        with os.fdopen(handle, "rb") as file:
-            state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode):
-                raise InputError(str(path), "is no regular file", "", "Name a job card (TOML).")
-            if state.st_size > MAX_BYTES:
-                size = f"is too large for a job card ({state.st_size >> 20} MiB)"
-                raise InputError(str(path), size, "", "Name a job card (TOML).")
-            return file.read(MAX_BYTES)
-    except FileNotFoundError:
-        raise InputError(str(path), "does not exist", "", "Check the name of the job card.") from None
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(str(path), f"cannot be read ({reason})", "", "Check the path and its permissions.") from None
 
 
 class _Lines:

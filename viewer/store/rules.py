@@ -20,9 +20,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from viewer.base.errors import UsageError
+from viewer.base.errors import InputError, UsageError
 from viewer.base.ids import GPU_CLASSES, Paint, Role
 from viewer.store.rule_batch import NameRules, heads
+from viewer.store.small_file import read_small
+from viewer.store.toml_text import read_toml
 
 _ROLE_PAINT = {
     Role.GPU_WORK: Paint.COMPUTE,
@@ -109,6 +111,8 @@ class RuleTable:
 
 MOST_KNOWN: Final = 100_000
 """Names whose class is remembered one by one."""
+MAX_BYTES: Final = 1 << 20
+"""Of a user's file of rules."""
 MOST_NAME: Final = 4_096
 """Longer names are matched by their first characters: a hostile name must not hold a regular expression up."""
 
@@ -132,7 +136,7 @@ def parse_rules(categories: str, classes: str, user: str = "") -> RuleTable:
 
 
 def _class_rules(text: str) -> list[ClassRule]:
-    document = tomllib.loads(text)
+    document = read_toml(text)
     unknown = sorted(set(document) - {"rule"})
     if unknown:
         raise ValueError(f"{unknown[0]!r} is unknown: write [[rule]] tables")
@@ -204,8 +208,8 @@ def load_rules(user: Path | None) -> RuleTable:
     if user is None:
         return shipped_rules()
     try:
-        return user_rules(user.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"the rules {user} cannot be read: {error.strerror or error}.") from None
+        return user_rules(read_small(user, MAX_BYTES, "a file of class rules (TOML)").decode("utf-8-sig"))
+    except InputError as error:
+        raise UsageError(f"the rules {user} cannot be read: {error.problem}.") from None
     except ValueError as error:  # bad TOML and bad UTF-8 are ValueErrors
         raise UsageError(f"the rules {user} cannot be used: {error}.") from None

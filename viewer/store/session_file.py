@@ -21,6 +21,7 @@ import msgspec
 from viewer.base.errors import InputError, UsageError
 from viewer.base.session_file import FORMAT, MAJOR, MINOR, SUFFIX, SessionFile
 from viewer.store.card_file import card_from_plain
+from viewer.store.small_file import read_small
 
 MAX_BYTES: Final = 16 << 20
 MAX_DEPTH: Final = 64
@@ -51,7 +52,7 @@ def read_session(path: Path) -> Document:
     Raises:
         InputError: it cannot be read, is too large or too deep, is none, is newer, or holds a wrong value.
     """
-    return parse_session(_bytes_of(path), str(path))
+    return parse_session(read_small(path, MAX_BYTES, "a session file"), str(path))
 
 
 def parse_session(data: bytes, name: str) -> Document:
@@ -138,28 +139,6 @@ def spelled(path: Path, session: Path) -> str:
 def resolved(text: str, session: Path) -> Path:
     """The absolute path that a source's spelling means."""
     return Path(os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(session)), text)))
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not hold us up
-        with os.fdopen(handle, "rb") as file:
-            state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode):
-                raise InputError(str(path), "is no regular file", "", "Name a session file.")
-            if state.st_size > MAX_BYTES:
-                raise InputError(
-                    str(path),
-                    f"is too large for a session file ({state.st_size >> 20} MiB)",
-                    "",
-                    "Open traces instead.",
-                )
-            return file.read(MAX_BYTES)
-    except FileNotFoundError:
-        raise InputError(str(path), "does not exist", "", "Check the name.") from None
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(str(path), f"cannot be read ({reason})", "", "Check the path and its permissions.") from None
 
 
 def _no_constant(text: str) -> NoReturn:

@@ -115,5 +115,5 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str, w
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such file"):
+    with pytest.raises(UsageError, match="does not exist"):
         settle_clocks(RankJob(ranks=2).session(), str(tmp_path / "auot"))

@@ -25,7 +25,7 @@ def test_a_wrong_card_is_one_sentence_before_any_trace_is_read(tmp_path: Path, c
     assert said.count("\n") == 1
     assert 'card.toml at line 2: "layer" is no field of [model]. Did you mean "layers"?' in said
     assert main([str(tmp_path), "--job", str(tmp_path / "none.toml")]) == 2
-    assert "Check the name of the job card" in capsys.readouterr().err
+    assert "should be a job card" in capsys.readouterr().err
 
 
 def test_the_card_of_a_session_file_goes_behind_the_one_of_the_call(tmp_path: Path) -> None:

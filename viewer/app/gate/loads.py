@@ -18,6 +18,7 @@ from typing import Any, Final
 from viewer.app.gate.manifest import Load, Manifest
 from viewer.base.errors import InputError
 from viewer.base.run_record import RunFigure
+from viewer.store.small_file import read_small
 
 MOST_FIGURES: Final = 200
 MAX_FIGURES_BYTES: Final = 4 << 20
@@ -132,13 +133,7 @@ def read_figures(path: Path) -> dict[str, RunFigure]:
 
     Raises InputError.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FIGURES_BYTES + 1)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror or error}") from None
-    if len(data) > MAX_FIGURES_BYTES:
-        raise InputError(str(path), f"is larger than {MAX_FIGURES_BYTES:,} bytes")
+    data = read_small(path, MAX_FIGURES_BYTES, "a file of figures (JSON)")
     try:
         raw = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -23,13 +23,14 @@ gate = true                  # fails the check
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from viewer.base.errors import InputError
 from viewer.base.run_record import KINDS, Better
+from viewer.store.small_file import read_small
+from viewer.store.toml_text import read_toml
 
 MAX_BYTES: Final = 1 << 20
 MOST_LOADS: Final = 500
@@ -79,15 +80,10 @@ class Manifest:
 
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises InputError with the place of what is wrong."""
+    data = read_small(path, MAX_BYTES, "a manifest (TOML)")
     try:
-        data = path.read_bytes()[: MAX_BYTES + 1]
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror or error}") from None
-    if len(data) > MAX_BYTES:
-        raise InputError(str(path), f"is larger than {MAX_BYTES:,} bytes: no manifest is")
-    try:
-        raw = tomllib.loads(data.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raw = read_toml(data.decode("utf-8-sig"))
+    except ValueError as error:  # no UTF-8 is one as well
         raise InputError(str(path), f"is no TOML: {str(error)[:200]}", "", "Mend it there.") from None
     return _Reader(str(path)).manifest(raw, path.absolute().parent)
 

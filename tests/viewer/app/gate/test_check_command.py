@@ -167,7 +167,7 @@ def test_an_alarm_compares_with_the_kept_trace_and_paints_the_place(tmp_path, ca
         (["--baseline", "s", "--figure", "a=1"], "say which load"),
         (["--baseline", "s", "--load", "a", "no-such-file.json"], "no-such-file.json"),
         (["--baseline", "s", "--load", "a", "--figure", "a"], "NAME=NUMBER"),
-        (["--manifest", "none.toml", "--run"], "cannot be read"),
+        (["--manifest", "none.toml", "--run"], "does not exist"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(tmp_path, monkeypatch, capsys, words, said):
