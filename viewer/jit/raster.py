@@ -224,11 +224,14 @@ def _sample_slices(
         x0 = np.float64(s) * per_ns
         x1 = np.float64(e) * per_ns
         p = paints[i]
+        first: Int = np.int64(0)
+        stop: Int = np.int64(0)
         if x1 - x0 >= WIDE_PX:
-            first: Int = np.int64(x0 + (0.5 + TINY_PX)) if s > 0 else np.int64(0)
-            stop: Int = np.int64(x1 + (0.5 + TINY_PX))
-            if stop > width:
-                stop = np.int64(width)
+            if s > 0:
+                first = np.int64(x0 + (0.5 + TINY_PX))
+            stop = min(np.int64(x1 + (0.5 + TINY_PX)), np.int64(width))
+        # One of which less than half a pixel is inside the window fills no pixel: it shows by its coverage.
+        if first < stop:
             for x in range(first, stop):
                 if cover[x] < 255 or p < paint[x]:
                     cover[x] = 255
@@ -307,10 +310,12 @@ def mark(
             e = min(starts[i] + durs[i] - t0, 2 * length)
             x0 = np.float64(s) * width / np.float64(length)
             x1 = np.float64(e) * width / np.float64(length)
+            first: Int = np.int64(0)
+            stop: Int = np.int64(0)
             if x1 - x0 >= WIDE_PX:
-                first: Int = max(np.int64(np.floor(x0 + 0.5)), 0)
-                stop: Int = min(np.int64(np.floor(x1 + 0.5)), width)
-            else:
+                first = max(np.int64(np.floor(x0 + 0.5)), 0)
+                stop = min(np.int64(np.floor(x1 + 0.5)), width)
+            if first >= stop:
                 first = max(np.int64(np.floor(x0)), 0)
                 stop = min(max(np.int64(np.ceil(x1)), first + 1), width)
             for x in range(first, stop):

@@ -22,21 +22,26 @@ def sample_row(slices: Sequence[Slice], t0: int, length: int, width: int) -> lis
         pixels[x] = (kind, min(total, Fraction(1)))
     for start, dur, paint in slices:
         x0, x1 = (Fraction((t - t0) * width, length) for t in (start, start + dur))
-        if x1 - x0 < 2:
-            continue
-        for x in range(max(math.floor(x0 + Fraction(1, 2)), 0), min(math.floor(x1 + Fraction(1, 2)), width)):
+        for x in _filled(x0, x1, width):
             if pixels[x][1] < 1 or paint < pixels[x][0]:
                 pixels[x] = (paint, Fraction(1))
     return pixels
 
 
+def _filled(x0: Fraction, x1: Fraction, width: int) -> range:
+    """The pixels that a slice of two pixels or more fills: none where less than half of one is inside the window."""
+    if x1 - x0 < 2:
+        return range(0)
+    return range(max(math.floor(x0 + Fraction(1, 2)), 0), min(math.floor(x1 + Fraction(1, 2)), width))
+
+
 def _thin(slices: Sequence[Slice], t0: int, length: int, width: int) -> dict[int, tuple[int, Fraction]]:
-    """The paint with the most time, and all time, of the pixels that slices below two pixels touch."""
+    """The paint with the most time, and all time, of the pixels that slices touch which fill none."""
     shares: dict[int, list[tuple[int, Fraction]]] = {}
     for start, dur, paint in slices:
         outside = start >= t0 + length or (start < t0 and start + dur <= t0)
         x0, x1 = (Fraction((t - t0) * width, length) for t in (start, start + dur))
-        if outside or x1 - x0 >= 2:
+        if outside or len(_filled(x0, x1, width)):
             continue
         first = max(math.floor(x0), 0)
         for x in range(first, min(max(math.ceil(x1), first + 1), width)):

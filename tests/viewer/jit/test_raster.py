@@ -131,6 +131,24 @@ def test_a_gap_of_more_than_a_pixel_between_wide_slices_stays_a_gap() -> None:
         assert (cover[0, 5:20] == 0).sum() >= 1, offset
 
 
+@pytest.mark.parametrize("inside", [1, 20, 49, 50, 99])
+def test_a_wide_slice_that_hardly_reaches_into_the_window_shows_at_its_border(inside: int) -> None:
+    """100 ns per pixel: of half a pixel on it fills one, with less it shows by its coverage, and is marked there."""
+    row = [(0, 1000, 3), (2000, 1000, 4)]
+    t0, length = 1000 - inside, 1000 + 2 * inside
+    rows, width = Rows(row), 10
+    paint, cover, _ = rows.sample(t0, length, width)
+    expected = sample_row(row, t0, length, width)
+    share = inside * width / length
+    assert float(expected[0][1]) == (1.0 if share >= 0.5 else pytest.approx(max(share, 1 / 64)))
+    assert [abs(int(c) - float(e[1]) * 255) <= 1 for c, e in zip(cover[0], expected, strict=True)] == [True] * width
+    assert (cover[0] > 0).tolist() == [True, *[False] * 8, True]
+    assert (int(paint[0, 0]), int(paint[0, -1])) == (3, 4)
+    marks, one = np.zeros((1, width), np.uint8), np.zeros(1, np.int64)
+    mark(rows.starts, rows.durs, rows.begin, rows.end, one, one, np.arange(2), t0, length, marks)
+    assert marks[0].tolist() == [1, *[0] * 8, 1]
+
+
 @pytest.mark.parametrize("origin", [0, EPOCH])
 @pytest.mark.parametrize("length", [1, 3, 10, 1000])
 def test_deep_zoom_is_exact(origin: int, length: int) -> None:
