@@ -18,8 +18,12 @@ from viewer.base.scene import PictureScene
 from viewer.base.work import CancelToken
 from viewer.exporters.picture import write_picture
 from viewer.panels.export_dialog import ExportDialog
+from viewer.views.lane_arrangement import shown_groups
+from viewer.views.lane_looks import Coloring
 from viewer.views.picture import ViewRows, picture_scene
+from viewer.views.picture_arranged import filter_words
 from viewer.views.picture_choices import Choices, Shown, choices_from, picture_request
+from viewer.views.picture_colors import LaneColors
 from widgets.picture_clipboard import copy_image
 from widgets.picture_painter import encode, font_family, measure, prepare, scene_image
 
@@ -32,13 +36,26 @@ def shown_in(workspace: Workspace, kept: Keeper) -> Shown | None:
     window = timeline.window()
     if window is None:
         return None
+    lanes = timeline.lanes
+    looks, now = lanes.looks, lanes.arrangement
+    query = looks.filter_text if looks.found.lanes is not None else ""
     return Shown(
-        session=workspace.session,
+        session=lanes.session,
         window=window,
-        selection=workspace.context.selection,
-        notes=kept.notes.book.notes,
+        selection=lanes.shown(workspace.context.selection),
+        notes=lanes.shown_notes(kept.notes.book.notes),
         marks=kept.marks.book.marks,
         rows=ViewRows(timeline.placement, timeline.scroll_top, timeline.canvas.height()),
+        groups=tuple(shown_groups(lanes.ordered, now, looks.found.lanes)),
+        pinned=now.pinned,
+        colors=LaneColors(
+            looks.coloring if looks.looks else Coloring.CLASS,
+            dict(looks.looks),
+            dict(looks.found.matched),
+            dict(looks.patterns),
+            workspace.colors.safe,
+            filter_words(query, looks.emphasised),
+        ),
         size=(max(timeline.width(), 320), max(timeline.height(), 200)),
     )
 

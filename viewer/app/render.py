@@ -18,7 +18,8 @@ from viewer.views.find_slice import longest_named
 from viewer.views.keeping import anchored, kept_from, look_from, selection_from
 from viewer.views.lane_tree import build_tree
 from viewer.views.notes import parse_note
-from viewer.views.picture import PictureRequest, picture_scene
+from viewer.views.picture import PictureRequest, ViewRows, picture_scene
+from viewer.views.picture_arranged import arranged_as_saved
 from viewer.views.text import one_line
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def render_file(
         select: the longest slice whose name contains this is marked; one that touches the window if there is one.
         title: None for the name of the job's folder or file, "" for none.
         tell: gets sentences for the person who called (what was selected).
-        saved: a session file's content: its notes and marks are painted, and its window and selection where the call
-            gives none.
+        saved: a session file's content: its notes and marks are painted, its lanes are arranged, filtered and coloured
+            as they were, and its window and selection are used where the call gives none.
 
     Returns:
         The file.
@@ -83,6 +84,11 @@ def render_file(
     for time_ns, lane, text in (parse_note(spec, session.origin_ns(), groups) for spec in notes):
         book = book.add(time_ns, lane, text)
     selection = selection_from(content, session, groups) if select is None else _select(session, select, shown, tell)
+    arranged = arranged_as_saved(session, content.lanes, content.colors)
+    view = None
+    if arranged.placement is not None:
+        top = arranged.top_of(content.view.lane, content.view.offset) if content.view is not None else 0
+        view = ViewRows(arranged.placement, top, 0)
     ensure_application()
 
     from widgets.picture_painter import encode, font_family, measure
@@ -93,13 +99,17 @@ def render_file(
         window=shown,
         width=size[0],
         height=size[1],
-        theme=theme,
+        theme=theme.with_safe_paints() if arranged.colors.safe else theme,
         scale=max(float(scale), _VECTOR_SCALE) if kind in VECTOR else float(scale),
         vector=kind in VECTOR,
         title=job_title(session) if title is None else title,
         selection=selection,
         notes=book.notes,
         marks=kept.marks.marks,
+        view=view,
+        groups=arranged.groups,
+        pinned=arranged.pinned,
+        colors=arranged.colors,
     )
     return write_picture(picture_scene(session, request, measure), output, encode, font_family())
 

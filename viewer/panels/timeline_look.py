@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from viewer.views.keeping import Look
-from viewer.views.lane_arrangement import LaneArrangement
 
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
@@ -36,19 +32,3 @@ def show_look(timeline: TimelinePanel, look: Look) -> None:
     found = next((r for r in rows if (r.group.title if r.lane is None else r.lane.key) == look.lane), None)
     if found is not None or not look.lane:
         timeline.scrollbar.setValue(0 if found is None else found.y + look.offset)
-
-
-def plain_arrangement(arrangement: Any) -> dict[str, Any] | None:
-    """An arrangement as plain JSON."""
-    if arrangement is None:
-        return None
-    plain: dict[str, Any] = msgspec.to_builtins(arrangement, order="deterministic")
-    return plain
-
-
-def arrangement_from(plain: Mapping[str, Any]) -> LaneArrangement | None:
-    """The reverse; None for what is no arrangement."""
-    try:
-        return msgspec.convert(plain, LaneArrangement)
-    except msgspec.ValidationError:
-        return None

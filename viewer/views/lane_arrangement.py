@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
 from viewer.views.lane_rare import more_key
@@ -222,6 +224,18 @@ def arrange(groups: tuple[LaneGroup, ...], now: LaneArrangement, shown: frozense
     return Placement(tuple(rows), y, pinned_height)
 
 
+def shown_groups(groups: Iterable[LaneGroup], now: LaneArrangement, shown: frozenset[str] | None) -> list[LaneGroup]:
+    """Ranks that are in order already with the lanes that are neither hidden nor filtered out, in their order."""
+    kept = []
+    for group in groups:
+        lanes = tuple(
+            x for x in ordered_lanes(group, now) if x.key not in now.hidden and (shown is None or x.key in shown)
+        )
+        if group.key not in now.hidden and lanes:
+            kept.append(replace(group, lanes=lanes))
+    return kept
+
+
 def _shown_lanes(group: LaneGroup, now: LaneArrangement, shown: frozenset[str] | None) -> Iterable[LaneRow]:
     ordered = replace(group, lanes=ordered_lanes(group, now))
     if shown is not None:
@@ -240,3 +254,19 @@ def sub_row_height(lane: LaneRow, height: Height) -> int:
 def more_keys(groups: Iterable[LaneGroup]) -> dict[str, str]:
     """Keys of ranks by the key of the row that counts their rarely used threads."""
     return {more_key(g): g.key for g in groups if g.rare}
+
+
+def plain_arrangement(arrangement: Any) -> dict[str, Any] | None:
+    """An arrangement as plain JSON."""
+    if arrangement is None:
+        return None
+    plain: dict[str, Any] = msgspec.to_builtins(arrangement, order="deterministic")
+    return plain
+
+
+def arrangement_from(plain: Mapping[str, Any]) -> LaneArrangement | None:
+    """The reverse; None for what is no arrangement."""
+    try:
+        return msgspec.convert(plain, LaneArrangement)
+    except msgspec.ValidationError:
+        return None

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from viewer.base.errors import UsageError
-from viewer.base.frames import Placement
-from viewer.base.ids import Paint
+from viewer.base.frames import LaneGroup, Placement
 from viewer.base.kept import Mark, Note
 from viewer.base.scene import MAX_SIDE, Bounds, Measure, PictureScene, plain_measure
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.units import format_count
 from viewer.store.session import Session
+from viewer.views.lane_looks import Coloring, swatches
 from viewer.views.lane_tree import build_tree
 from viewer.views.lanes import LanePainter, LodStore
 from viewer.views.picture_canvas import Canvas
+from viewer.views.picture_colors import BY_CLASS, Inks, LaneColors, LegendEntry, class_entries
 from viewer.views.picture_kept import STRIP, draw_marks, marks_inside
 from viewer.views.picture_lanes import LaneArea
 from viewer.views.picture_marks import Marks
@@ -46,7 +47,10 @@ LEAST_SIZE: Final = (480, 270)
 
 @dataclass(frozen=True, slots=True)
 class ViewRows:
-    """The rows of a scrolled view on the screen: its placement, scroll position and viewport height."""
+    """The rows of a scrolled view on the screen: its placement, scroll position and viewport height.
+
+    A height of 0 is a view as high as the picture allows.
+    """
 
     placement: Placement
     top: int
@@ -69,6 +73,9 @@ class PictureRequest:
         notes: callouts.
         marks: instants as lines, ranges as bands, with their texts.
         view: rows as on the screen; None for all that fit, by importance.
+        groups: ranks and lanes to choose from, in order; None for all of the job.
+        pinned: keys of lanes that are shown before others.
+        colors: how slices are coloured, and which are pale.
         legend, footer: whether to draw them.
     """
 
@@ -84,6 +91,9 @@ class PictureRequest:
     notes: tuple[Note, ...] = ()
     marks: tuple[Mark, ...] = ()
     view: ViewRows | None = None
+    groups: tuple[LaneGroup, ...] | None = None
+    pinned: tuple[str, ...] = ()
+    colors: LaneColors = BY_CLASS
     legend: bool = True
     footer: bool = True
 
@@ -115,8 +125,9 @@ def picture_scene(
 class _Composer:
     def __init__(self, session: Session, request: PictureRequest, canvas: Canvas, lods: LodStore | None) -> None:
         self.session, self.request, self.canvas, self.lods = session, request, canvas, lods
+        self._meanings: list[LegendEntry] | None = None
         self.marks = Marks(session, request.window, request.selection, request.notes)
-        self.groups = build_tree(session)
+        self.groups = build_tree(session) if request.groups is None else request.groups
 
     def compose(self) -> PictureScene:
         session, request, canvas = self.session, self.request, self.canvas
@@ -132,10 +143,12 @@ class _Composer:
         axis_height = canvas.px(22)
         kept = marks_inside(request.marks, request.window)
         flags = canvas.px(STRIP) if kept else 0
-        area, remarks, paints, legend_top = self._fit(top + axis_height + flags + strip, low)
+        area, remarks, legend, legend_top = self._fit(top + axis_height + flags + strip, low)
         axis = Bounds(area.area.x, top, area.area.width, axis_height)
 
         painter = LanePainter(session, area.chosen.placement, request.theme, self.lods)
+        request.colors.dress(painter)
+        inks = Inks(request.colors, request.theme)
         grid = draw_axis(canvas, axis, session.origin_ns())
         area.draw_image(painter, grid, request.scale, vector=request.vector)
         area.draw_unrecorded()
@@ -146,16 +159,16 @@ class _Composer:
         del canvas.items[before:]
         boxes = area.boxes(painter, vector=request.vector) if area.area.height > 0 else []
         if request.vector:
-            area.draw_shapes(boxes)
+            area.draw_shapes(boxes, inks)
         # The range lies on the slices and under their names; callouts lie on everything.
         self.marks.draw_range(canvas, area.area, strip)
         draw_marks(canvas, kept, area.area, top + axis_height, area.chosen)
-        area.draw_names(boxes, covered)
+        area.draw_names(boxes, covered, inks)
         area.draw_axes()
         area.draw_frame()
         canvas.items.extend(marks)
         draw_remarks(canvas, remarks, area.area.bottom)
-        draw_legend(canvas, paints, min(legend_top, round(area.area.bottom) + remarks_height(canvas, remarks)))
+        draw_legend(canvas, legend, min(legend_top, round(area.area.bottom) + remarks_height(canvas, remarks)))
         shown = {r.group.id for r in area.visible()}
         if request.footer:
             if shown:
@@ -171,8 +184,8 @@ class _Composer:
             "; ".join(footer),
         )
 
-    def _fit(self, top: int, low: int) -> tuple[LaneArea, list[str], list[Paint], int]:
-        """Lanes between ``top`` and ``low``, with what is said of the others, the legend's paints and its place.
+    def _fit(self, top: int, low: int) -> tuple[LaneArea, list[str], list[LegendEntry], int]:
+        """Lanes between ``top`` and ``low``, with what is said of the others, the legend and its place.
 
         The legend and the remarks need room that depends on what the lanes show, and the lanes show what fits: the
         fewest lines of both that suffice.
@@ -190,18 +203,20 @@ class _Composer:
             place = Bounds(left, top, canvas.width - canvas.margin - left, height)
             area = LaneArea(canvas, self.session, chosen, place)
             remarks = self._unsaid(chosen)
-            paints = area.paints() if self.request.legend else []
-            needed = len(legend_lines(canvas, paints))
+            legend = self._legend(area) if self.request.legend else []
+            needed = len(legend_lines(canvas, legend))
             height_said = remarks_height(canvas, remarks)
             if (needed <= lines and height_said <= said) or room == 0:
-                return area, remarks, paints, legend_top
+                return area, remarks, legend, legend_top
             lines, said = max(lines, needed), max(said, height_said)
 
     def _rows(self, room: int) -> Chosen:
         view, canvas = self.request.view, self.canvas
         if view is not None:
             return view_rows(view.placement, view.top, view.height, room, 1.5 * canvas.factor)
-        needed = self.marks.lanes_needed(self.groups)
+        needed = self.marks.lanes_needed(self.groups) | {
+            x.key for g in self.groups for x in g.lanes if x.key in self.request.pinned
+        }
         return choose_rows(self.session, self.groups, self.request.window, needed, room, canvas.factor)
 
     def _unsaid(self, chosen: Chosen) -> list[str]:
@@ -215,7 +230,16 @@ class _Composer:
         elif chosen.quiet:
             plural = "1 lane" if more == 1 else f"{format_count(more)} lanes"
             remarks.append(f"{plural} without events in this window not shown")
-        return remarks + self.marks.outside(chosen)
+        return [*remarks, *self.request.colors.words, *self.marks.outside(chosen)]
+
+    def _legend(self, area: LaneArea) -> list[LegendEntry]:
+        colors, theme = self.request.colors, self.request.theme
+        if colors.coloring is Coloring.CLASS:
+            return class_entries(area.paints(), colors, theme)
+        if self._meanings is None:
+            found = swatches(self.session, colors.coloring, (), theme)
+            self._meanings = [LegendEntry(s.text, s.color) for s in found]
+        return self._meanings
 
     def _gutter(self, chosen: Chosen) -> int:
         """Room for the labels left of the lanes, and for the caption of the axis."""

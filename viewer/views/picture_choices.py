@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from viewer.base.errors import UsageError
+from viewer.base.frames import LaneGroup
 from viewer.base.kept import Mark, Note
 from viewer.base.scene import check_size
 from viewer.base.selection import EMPTY, Selection, TimeRange
@@ -14,6 +15,7 @@ from viewer.base.theme import Theme
 from viewer.base.time import parse_window
 from viewer.store.session import Session
 from viewer.views.picture import LEAST_SIZE, PictureRequest, ViewRows
+from viewer.views.picture_colors import BY_CLASS, LaneColors
 
 Format = Literal["png", "png2", "png4", "svg", "pdf"]
 Extent = Literal["visible", "whole", "range", "typed"]
@@ -47,6 +49,9 @@ class Shown:
         selection: marked slice, gap and range.
         notes, marks: all of the job.
         rows: the lanes on the screen.
+        groups: ranks and lanes that are neither hidden nor filtered out, in their order; None for all.
+        pinned: keys of the pinned lanes.
+        colors: how they are coloured.
         size: of the timeline, logical px.
     """
 
@@ -56,6 +61,9 @@ class Shown:
     notes: tuple[Note, ...] = ()
     marks: tuple[Mark, ...] = ()
     rows: ViewRows | None = None
+    groups: tuple[LaneGroup, ...] | None = None
+    pinned: tuple[str, ...] = ()
+    colors: LaneColors = BY_CLASS
     size: tuple[int, int] = (1280, 720)
 
 
@@ -114,7 +122,7 @@ def picture_request(choices: Choices, shown: Shown, theme: Callable[[str], Theme
         window=picture_window(choices, shown),
         width=width,
         height=height,
-        theme=theme(choices.theme),
+        theme=theme(choices.theme).with_safe_paints() if shown.colors.safe else theme(choices.theme),
         scale=scale,
         vector=kind != "png",
         title=choices.title,
@@ -122,6 +130,9 @@ def picture_request(choices: Choices, shown: Shown, theme: Callable[[str], Theme
         notes=shown.notes if choices.notes else (),
         marks=shown.marks if choices.notes else (),
         view=shown.rows if choices.rows == "screen" else None,
+        groups=shown.groups,
+        pinned=shown.pinned,
+        colors=shown.colors,
         legend=choices.legend,
         footer=choices.footer,
     )

@@ -42,9 +42,7 @@ def draw_marks(canvas: Canvas, marks: Sequence[Mark], area: Bounds, strip_y: flo
         row = chosen.placement.find(mark.lane) if mark.lane else None
         top, bottom = area.y, area.bottom
         if row is not None:
-            above, below = area.y + row.y - chosen.top, area.y + row.y + row.height - chosen.top
-            if below > area.y and above < area.bottom:
-                top, bottom = max(area.y, above), min(area.bottom, below)
+            top, bottom = chosen.span(row, area) or (top, bottom)
         if mark.is_range:
             canvas.items.append(SceneRect(x0, strip_y + 2, max(1.0, x1 - x0), low - strip_y - 4, ink, opacity=0.25))
             canvas.items.append(SceneRect(x0, top, max(1.0, x1 - x0), bottom - top, ink, opacity=0.1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 from viewer.base.frames import Box, PlacedRow
@@ -15,8 +16,8 @@ from viewer.views.counter_lanes import value_axis
 from viewer.views.lane_names import MOST_BOXES
 from viewer.views.lane_tree import is_collapsed
 from viewer.views.lanes import EDGE_FROM_PX, LanePainter
-from viewer.views.palette import rgb
 from viewer.views.picture_canvas import Canvas
+from viewer.views.picture_colors import Inks
 from viewer.views.picture_rows import Chosen, paints_in
 from viewer.views.text import one_line
 
@@ -24,7 +25,6 @@ RASTER_LIMIT: Final = 12_000_000
 """Most px of the lane image inside a vector file."""
 VECTOR_WIDTH: Final = 2.0
 """Slices at least this wide (px) become shapes in a vector file; the image shows the others."""
-_EDGE_SHADE: Final = 0.74
 LEAST_NAME: Final = 7
 """Fewer letters of a kernel's name say nothing."""
 LEAST_FONT: Final = 7
@@ -47,8 +47,11 @@ class LaneArea:
 
     def visible(self) -> list[PlacedRow]:
         """Rows of which something shows."""
-        low, high = self.chosen.top, self.chosen.top + self.area.height
-        return [r for r in self.chosen.placement.rows if r.y < high and r.y + r.height > low]
+        return [r for r in self.chosen.placement.rows if self.chosen.span(r, self.area) is not None]
+
+    def _span(self, row: PlacedRow) -> tuple[float, float]:
+        """Upper and lower border of a visible row."""
+        return self.chosen.span(row, self.area) or (self.area.y, self.area.y)
 
     def draw_image(self, painter: LanePainter, grid: Sequence[float], scale: float, *, vector: bool) -> None:
         """All slices as pixels, at the output's scale as far as the bound of vector files allows."""
@@ -80,15 +83,12 @@ class LaneArea:
 
     def draw_unrecorded(self) -> None:
         """Hatch where a rank's files hold nothing because they begin later or end earlier than the window."""
-        rows: dict[int, list[PlacedRow]] = {}
-        for row in self.visible():
-            if row.lane is not None:
-                rows.setdefault(row.group.id, []).append(row)
-        for members in rows.values():
+        lanes = [r for r in self.visible() if r.lane is not None]
+        for _, together in groupby(lanes, key=lambda r: (r.group.id, r.pinned)):
+            members = list(together)
             inputs = {part for r in members if r.lane for part, _ in r.lane.parts}
             extents = [e for i in inputs if (e := self.session.inputs[i].extent()) is not None]
-            top = max(self.area.y, self.area.y + members[0].y - self.chosen.top)
-            bottom = min(self.area.bottom, self.area.y + members[-1].y + members[-1].height - self.chosen.top)
+            top, bottom = self._span(members[0])[0], self._span(members[-1])[1]
             first = self.canvas.x(self.area, min((e.start_ns for e in extents), default=self.canvas.window.end_ns))
             last = self.canvas.x(self.area, max((e.end_ns for e in extents), default=self.canvas.window.end_ns))
             for a, b in ((self.area.x, min(first, self.area.right)), (max(last, self.area.x), self.area.right)):
@@ -102,8 +102,8 @@ class LaneArea:
         headers = []
         collapsed = {r.y for i, r in enumerate(self.chosen.placement.rows) if is_collapsed(self.chosen.placement, i)}
         for row in self.visible():
-            top = max(self.area.y, self.area.y + row.y - self.chosen.top)
-            height = min(self.area.bottom, self.area.y + row.y + row.height - self.chosen.top) - top
+            top, bottom = self._span(row)
+            height = bottom - top
             if row.lane is None:
                 # A collapsed group's strip lies in its header: it stays visible right of the labels.
                 right = self.area.x if row.y in collapsed else self.area.right
@@ -161,25 +161,27 @@ class LaneArea:
         out = []
         for box in found:
             x0, x1 = max(self.area.x, self.area.x + box.x), min(self.area.right, self.area.x + box.x + box.width)
-            y0 = max(self.area.y, self.area.y + box.y)
+            behind = self.chosen.placement.pinned_height
+            y0 = max(self.area.y + (behind if box.y + box.height > behind else 0), self.area.y + box.y)
             # The last px keeps sub-rows apart, as in the image.
             y1 = min(self.area.bottom, self.area.y + box.y + box.height - (1 if box.height >= 4 else 0))
             if x1 > x0 and y1 > y0:
                 out.append((box, Bounds(x0, y0, x1 - x0, y1 - y0)))
         return out
 
-    def draw_shapes(self, boxes: Sequence[tuple[Box, Bounds]]) -> None:
+    def draw_shapes(self, boxes: Sequence[tuple[Box, Bounds]], inks: Inks) -> None:
         """Slices as shapes with their name and duration as tips."""
         for box, b in boxes:
             trace = self.session.inputs[box.ref.input].trace
             tip = f"{one_line(trace.name(box.ref.index))}, {format_duration(int(trace.slices.dur_ns[box.ref.index]))}"
-            fill = self.canvas.theme.paints[box.paint]
-            self.canvas.items.append(SceneRect(b.x, b.y, b.width, b.height, fill, tip=tip))
+            if inks.patterned(box):  # the image below shows it, with its pattern
+                continue
+            self.canvas.items.append(SceneRect(b.x, b.y, b.width, b.height, inks.fill(box), tip=tip))
             if b.width >= EDGE_FROM_PX and box.x >= 0:
                 # A darker left border, as in the image: it tells neighbours of one class apart.
-                self.canvas.items.append(SceneRect(b.x, b.y, 1.0, b.height, _darker(fill)))
+                self.canvas.items.append(SceneRect(b.x, b.y, 1.0, b.height, inks.edge(box)))
 
-    def draw_names(self, boxes: Sequence[tuple[Box, Bounds]], covered: Sequence[Bounds]) -> None:
+    def draw_names(self, boxes: Sequence[tuple[Box, Bounds]], covered: Sequence[Bounds], inks: Inks) -> None:
         """Names inside slices, where they fit and no callout lies on them."""
         pad, base = self.canvas.px(4), self.canvas.font["slice"]
         for box, b in boxes:
@@ -189,8 +191,7 @@ class LaneArea:
             words = self.canvas.fit.name(one_line(box.text), font, b.width - 2 * pad, LEAST_NAME)
             if not words:
                 continue
-            color = self.canvas.theme.paint_text[box.paint]
-            item = self.canvas.text(b.x + pad, b.y + b.height / 2, words, font, color, "slice")
+            item = self.canvas.text(b.x + pad, b.y + b.height / 2, words, font, inks.text(box), "slice")
             if any(item.bounds.overlap(c) for c in covered):
                 self.canvas.items.pop()
 
@@ -198,10 +199,10 @@ class LaneArea:
         """The values at the upper and lower border of counters, where there is room for both."""
         font, pad = self.canvas.font["lane"], self.canvas.px(4)
         for row in self.visible():
-            top, bottom = self.area.y + row.y - self.chosen.top, self.area.y + row.y + row.height - self.chosen.top
+            top, bottom = self._span(row)
             if row.lane is None or not row.lane.counters or row.height < 2.2 * font.size:
                 continue
-            if top < self.area.y or bottom > self.area.bottom:
+            if bottom - top < row.height:
                 continue
             axis, theme = value_axis(self.session, row.lane), self.canvas.theme
             self.canvas.text(self.area.x + pad, top + 0.65 * font.size, axis.high_text, font, theme["text"], "axis")
@@ -212,8 +213,7 @@ class LaneArea:
         line = self.canvas.theme["line"]
         for row in self.visible():
             if row.lane is not None:
-                top = max(self.area.y, self.area.y + row.y - self.chosen.top)
-                bottom = min(self.area.bottom, self.area.y + row.y + row.height - self.chosen.top)
+                top, bottom = self._span(row)
                 self.canvas.items.append(SceneLine(self.area.x, top, self.area.x, bottom, line))
         if self.area.height > 0:
             self.canvas.items.append(
@@ -225,15 +225,11 @@ class LaneArea:
         rows = []
         for row in self.visible():
             if row.lane is not None:
-                first = max(0, (self.chosen.top - row.y) // row.row_height)
-                last = min(row.lane.sub_rows, math.ceil((self.chosen.top + self.area.height - row.y) / row.row_height))
+                top, bottom = (y - self.area.y - self.chosen.y(row) for y in self._span(row))
+                first, last = max(0, top // row.row_height), min(row.lane.sub_rows, math.ceil(bottom / row.row_height))
                 rows.append((row.lane, int(first), int(last)))
         return sorted(paints_in(self.session, rows, self.canvas.window), key=_legend_order)
 
 
 def _legend_order(paint: Paint) -> tuple[bool, int]:
     return (paint is Paint.OTHER, int(paint))
-
-
-def _darker(color: str) -> str:
-    return "#" + "".join(f"{round(c * _EDGE_SHADE):02x}" for c in rgb(color))

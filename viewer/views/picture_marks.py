@@ -148,8 +148,9 @@ class Marks:
                 row = chosen.placement.find(key)
                 if row is not None and self.window.start_ns <= time <= self.window.end_ns:
                     top, height = _sub_row(row, depth, chosen, area)
-                    ends.append((canvas.x(area, time), top + height / 2))
-            if len(ends) == 2 and all(area.y <= y <= area.bottom for _, y in ends):
+                    if area.y + chosen.least(row) <= top + height / 2 <= area.bottom:
+                        ends.append((canvas.x(area, time), top + height / 2))
+            if len(ends) == 2:
                 (x0, y0), (x1, y1) = ends
                 canvas.items.append(SceneLine(x0, y0, x1, y1, color, canvas.px(1.4)))
                 canvas.items.append(_arrow_head(x0, y0, x1, y1, canvas.px(7), color))
@@ -169,15 +170,16 @@ class Marks:
             _, _, depth = painter.locate(ref)
             top, height = _sub_row(row, depth, chosen, area)
         else:
-            top, height = area.y + row.y - chosen.top, row.height
-        if top + height <= area.y or top >= area.bottom:
+            top, height = area.y + chosen.y(row), float(row.height)
+        least = area.y + chosen.least(row)
+        if top + height <= least or top >= area.bottom:
             return None
         theme, wide = canvas.theme, canvas.px(3)
         x0, x1 = max(area.x, canvas.x(area, span.start_ns)), min(area.right, canvas.x(area, span.end_ns))
         if x1 - x0 < wide:
             x0 = min(max(area.x, (x0 + x1 - wide) / 2), area.right - wide)
             x1 = x0 + wide
-        y0, y1 = max(area.y, top), min(area.bottom, top + height)
+        y0, y1 = max(least, top), min(area.bottom, top + height)
         line = canvas.px(2)
         canvas.items.append(
             SceneRect(
@@ -221,12 +223,12 @@ class Marks:
         row = chosen.placement.find(note.lane) if note.lane else None
         y = None
         if row is not None:
-            top, bottom = area.y + row.y - chosen.top, area.y + row.y + row.height - chosen.top
-            if bottom > area.y and top < area.bottom:
-                y = (max(top, area.y) + min(bottom, area.bottom, top + LANE_PAD * 2 + row.row_height)) / 2
+            span, top = chosen.span(row, area), area.y + chosen.y(row)
+            if span is not None:
+                y = (span[0] + max(span[0], min(span[1], top + LANE_PAD * 2 + row.row_height))) / 2
                 if note.depth:
                     sub, tall = _sub_row(row, note.depth, chosen, area)
-                    y = min(max(sub + tall / 2, area.y), area.bottom)
+                    y = min(max(sub + tall / 2, span[0]), area.bottom)
         lines = canvas.fit.wrap(
             note.text, canvas.sized(12), min(canvas.px(230), area.width - canvas.px(24)), MOST_NOTE_LINES
         )
@@ -256,7 +258,7 @@ class Marks:
 
 def _sub_row(row: PlacedRow, depth: int, chosen: Chosen, area: Bounds) -> tuple[float, float]:
     """Top and height of a level of a placed lane on the picture."""
-    return area.y + row.y - chosen.top + LANE_PAD + depth * row.row_height, row.row_height
+    return area.y + chosen.y(row) + LANE_PAD + depth * row.row_height, row.row_height
 
 
 def _box_size(canvas: Canvas, lines: Sequence[tuple[str, Font]]) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from viewer.base.frames import LaneGroup, LaneRow, PlacedRow, Placement
 from viewer.base.ids import LaneKind, Paint
+from viewer.base.scene import Bounds
 from viewer.base.selection import TimeRange
 from viewer.store.session import Session
 from viewer.views.counter_lanes import has_values
@@ -50,6 +51,20 @@ class Chosen:
     hidden: int = 0
     quiet: int = 0
     hidden_groups: int = 0
+
+    def y(self, row: PlacedRow) -> int:
+        """Where a row lies, from the upper border of the lanes; a pinned one does not scroll."""
+        return row.y if row.pinned else row.y - self.top
+
+    def least(self, row: PlacedRow) -> int:
+        """From where on a row shows: the others lie behind the pinned ones."""
+        return 0 if row.pinned else self.placement.pinned_height
+
+    def span(self, row: PlacedRow, area: Bounds) -> tuple[float, float] | None:
+        """Upper and lower border of what shows of a row in the area of the lanes; None when nothing does."""
+        top = max(area.y + self.least(row), area.y + self.y(row))
+        bottom = min(area.bottom, area.y + self.y(row) + row.height)
+        return (top, bottom) if bottom > top else None
 
 
 def levels_used(session: Session, lane: LaneRow, window: TimeRange) -> int:
@@ -130,15 +145,22 @@ def choose_rows(
 
 
 def view_rows(placement: Placement, top: int, viewport: int, height: int, largest: float) -> Chosen:
-    """The rows of a scrolled view, scaled so that they fill ``height`` px but no more than ``largest`` times."""
-    factor = min(largest, height / viewport) if viewport > 0 else 1.0
+    """The rows of a scrolled view, scaled so that they fill ``height`` px but no more than ``largest`` times.
+
+    A ``viewport`` of 0 is one that is as high as the picture allows: the rows are ``largest`` times as high.
+    """
+    factor = min(largest, height / viewport) if viewport > 0 else largest
     scaled = scale_placement(placement, factor)
-    first = next((i for i, r in enumerate(placement.rows) if r.y + r.height > top), None)
+    seen = top + placement.pinned_height  # the upper border of what scrolls
+    first = next((i for i, r in enumerate(placement.rows) if not r.pinned and r.y + r.height > seen), None)
     if first is None:
         return Chosen(scaled)
     row, new = placement.rows[first], scaled.rows[first]
-    new_top = new.y + round((top - row.y) * new.height / row.height) if top > row.y else new.y
-    visible = {r.lane.key for r in scaled.rows if r.lane and r.y < new_top + height and r.y + r.height > new_top}
+    begin = new.y + round((seen - row.y) * new.height / row.height) if seen > row.y else new.y
+    new_top = begin - scaled.pinned_height
+    visible = {
+        r.lane.key for r in scaled.rows if r.lane and (r.pinned or (r.y < new_top + height and r.y + r.height > begin))
+    }
     lanes = {r.lane.key for r in scaled.rows if r.lane}
     return Chosen(scaled, new_top, hidden=len(lanes - visible))
 
@@ -155,9 +177,9 @@ def scale_placement(placement: Placement, factor: float, header: int | None = No
             height = max(1, round((header or row.height) * factor))
         else:
             height = row.height + row.lane.sub_rows * (sub - row.row_height)
-        rows.append(PlacedRow(y, height, row.group, row.lane, sub))
+        rows.append(replace(row, y=y, height=height, row_height=sub))
         y += height
-    return Placement(tuple(rows), y)
+    return Placement(tuple(rows), y, max((r.y + r.height for r in rows if r.pinned), default=0))
 
 
 def place_scaled(groups: Sequence[LaneGroup], row_height: int, deep: int, factor: float) -> Placement:

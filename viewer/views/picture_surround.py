@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
-from viewer.base.ids import Paint
 from viewer.base.scene import Bounds, SceneLine, SceneRect
 from viewer.base.selection import TimeRange
-from viewer.base.theme import PAINT_NAMES
 from viewer.base.time import format_duration
 from viewer.store.session import Session
 from viewer.views.picture_canvas import Canvas
+from viewer.views.picture_colors import LegendEntry
 from viewer.views.provenance import rank_words
 from viewer.views.text import one_line
 from viewer.views.ticks import Axis, ticks
 
 MOST_HEAD_LINES = 2
+LONGEST_LEGEND: Final = 240
+"""Names of kernels and communicators in the legend are cut at so many plain px."""
 
 
 def draw_heads(canvas: Canvas, title: str, subtitle: str) -> int:
@@ -102,38 +105,49 @@ def _remark_lines(canvas: Canvas, remarks: Sequence[str]) -> list[str]:
     return canvas.fit.flow(list(remarks), canvas.font["footer"], canvas.width - 2 * canvas.margin)
 
 
-def legend_lines(canvas: Canvas, paints: Sequence[Paint]) -> list[list[tuple[Paint, float]]]:
-    """The legend's lines: (paint, x from the left margin) each."""
-    lines: list[list[tuple[Paint, float]]] = []
-    width = canvas.width - 2 * canvas.margin
+def legend_lines(canvas: Canvas, entries: Sequence[LegendEntry]) -> list[list[tuple[LegendEntry, float]]]:
+    """The legend's lines: (entry with the text that fits, x from the left margin) each."""
+    lines: list[list[tuple[LegendEntry, float]]] = []
+    font, width = canvas.font["legend"], canvas.width - 2 * canvas.margin
     x = width + 1.0
-    for paint in paints:
-        size = canvas.px(16) + canvas.fit.width(PAINT_NAMES[paint], canvas.font["legend"])
+    for entry in entries:
+        words = canvas.fit.name(one_line(entry.text), font, min(canvas.px(LONGEST_LEGEND), width - canvas.px(16)))
+        if not words:
+            continue
+        size = canvas.px(16) + canvas.fit.width(words, font)
         if x + size > width:
             lines.append([])
             x = 0.0
-        lines[-1].append((paint, x))
+        lines[-1].append((replace(entry, text=words), x))
         x += size + canvas.px(18)
     return lines
 
 
-def draw_legend(canvas: Canvas, paints: Sequence[Paint], top: int) -> None:
-    """A swatch and a name for each paint."""
-    left = canvas.margin
-    for n, line in enumerate(legend_lines(canvas, paints)):
+def draw_legend(canvas: Canvas, entries: Sequence[LegendEntry], top: int) -> None:
+    """A swatch and a name for each entry."""
+    left, font = canvas.margin, canvas.font["legend"]
+    for n, line in enumerate(legend_lines(canvas, entries)):
         middle = top + canvas.px(6) + (n + 0.5) * canvas.px(18)
-        for paint, x in line:
+        for entry, x in line:
             side = canvas.px(10)
-            fill = canvas.theme.paints[paint]
-            canvas.items.append(SceneRect(left + x, middle - side / 2, side, side, fill, radius=2, crisp=False))
-            canvas.text(
-                left + x + canvas.px(16),
-                middle,
-                PAINT_NAMES[paint],
-                canvas.font["legend"],
-                canvas.theme["text"],
-                "legend",
-            )
+            at = Bounds(left + x, middle - side / 2, side, side)
+            canvas.items.append(SceneRect(at.x, at.y, side, side, entry.fill, radius=2, crisp=False))
+            _draw_pattern(canvas, entry, at)
+            canvas.text(left + x + canvas.px(16), middle, entry.text, font, canvas.theme["text"], "legend")
+
+
+def _draw_pattern(canvas: Canvas, entry: LegendEntry, at: Bounds) -> None:
+    """The pattern of a class upon its swatch: 1 stripes that rise, 2 that fall, 3 dots."""
+    third, wide = at.width / 3, canvas.px(1.2)
+    if entry.pattern in (1, 2):
+        for a, b in ((0.0, 2 * third), (third, at.width)):
+            # From the left border to the upper one and from the lower to the right one, so that none leaves it.
+            start, end = (at.x + a, at.x + b), (at.bottom, at.y + third if a == 0.0 else at.y)
+            x0, x1 = start if entry.pattern == 1 else (2 * at.x + at.width - start[0], 2 * at.x + at.width - start[1])
+            canvas.items.append(SceneLine(x0, end[0], x1, end[1], entry.ink, wide))
+    elif entry.pattern == 3:
+        for dx, dy in ((0.7, 0.7), (1.9, 0.7), (0.7, 1.9), (1.9, 1.9)):
+            canvas.items.append(SceneRect(at.x + dx * third, at.y + dy * third, wide, wide, entry.ink, crisp=False))
 
 
 def footer_height(canvas: Canvas, parts: list[str]) -> int:

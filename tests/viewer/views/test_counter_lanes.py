@@ -10,12 +10,12 @@ from viewer.base.frames import LaneRow
 from viewer.base.ids import LaneKind
 from viewer.base.selection import TimeRange
 from viewer.base.work import CancelToken
-from viewer.panels.lane_looks import apply_filter
 from viewer.panels.timeline_overlay import describe
 from viewer.store.session import Session
 from viewer.views.counter_lanes import value_axis, value_text, values_at
 from viewer.views.counter_paint import columns, series_color
 from viewer.views.lane_arrangement import LaneArrangement, arrange
+from viewer.views.lane_filter import apply_filter
 from viewer.views.lane_lod import LodStore
 from viewer.views.lane_tree import LANE_PAD, build_tree, place
 from viewer.views.lanes import LanePainter

@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from tests.support.build import kernel, make_session, make_trace, op
 from viewer.base.frames import LaneGroup, Placement
-from viewer.panels.timeline_look import arrangement_from, plain_arrangement
 from viewer.store.session import Session
 from viewer.views.lane_arrangement import (
     Height,
     LaneArrangement,
     RankSort,
     arrange,
+    arrangement_from,
     hidden_names,
     moved,
     ordered_groups,
+    plain_arrangement,
     same_on_every_rank,
     with_lane_moved,
     with_rank_moved,

@@ -192,8 +192,9 @@ class SessionFeature(Feature):
         return True
 
     def _content(self, spell: Callable[[Path], str], saved_as: str | None = None) -> SessionFile:
-        from viewer.panels.timeline_look import look_of, plain_arrangement
+        from viewer.panels.timeline_look import look_of
         from viewer.views.keeping import Kept, saved_session
+        from viewer.views.lane_arrangement import plain_arrangement
         from viewer.views.lane_tree import build_tree
 
         workspace, kept = self.window.workspace, self.window.kept
@@ -317,8 +318,8 @@ class SessionFeature(Feature):
 
     def _show(self, coming: _Coming) -> None:
         """Notes, marks and bookmarks at once; the view when all files are open."""
-        from viewer.panels.timeline_look import arrangement_from
         from viewer.views.keeping import kept_from
+        from viewer.views.lane_arrangement import arrangement_from
 
         coming.shown = True
         self._document, self._file = coming.found.document, coming.file
@@ -347,8 +348,9 @@ class SessionFeature(Feature):
         coming, workspace = self._coming, self.window.workspace
         if coming is None or not coming.shown or workspace is None or self.window.controller.running:
             return
-        from viewer.panels.timeline_look import arrangement_from, show_look
+        from viewer.panels.timeline_look import show_look
         from viewer.views.keeping import look_from, selection_from
+        from viewer.views.lane_arrangement import arrangement_from
         from viewer.views.lane_tree import build_tree
 
         content, session = coming.found.document.content, workspace.session
