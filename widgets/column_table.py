@@ -222,6 +222,7 @@ class ColumnTable(QWidget):
         self.model = ColumnModel(self)
         view = self.view = _View(self)
         view.setModel(self.model)
+        view.setAccessibleName("Table without rows")
         view.setItemDelegateForColumn(0, ChipDelegate(view))
         view.setFrameShape(QFrame.Shape.NoFrame)
         view.setShowGrid(False)
@@ -320,7 +321,9 @@ class ColumnTable(QWidget):
         self.totals.texts = totals
         self.totals.setAccessibleName("Totals: " + ", ".join(t for t in totals if t))
         self.totals.update()
-        self.setAccessibleName(f"Table of {', '.join(self.model.frame.heads)}: {len(self.model.order)} rows")
+        words = f"Table of {', '.join(self.model.frame.heads)}: {len(self.model.order)} rows"
+        for part in (self, self.view):  # a reader meets the one that takes the focus
+            part.setAccessibleName(words)
         self._show_indicator()
 
     def _show_indicator(self) -> None:

@@ -41,6 +41,7 @@ class PacePlot(PaintedWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
+        self.setAccessibleName("No runs")
 
     def set_theme(self, theme: Theme) -> None:
         """Use a theme's colours."""

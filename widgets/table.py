@@ -107,6 +107,7 @@ class DataTable(QTableView):
         self._fitting = False
         self._model = TableModel(self)
         self.setModel(self._model)
+        self.setAccessibleName("Table without rows")
         self.setItemDelegate(NameDelegate(self))
         self.setItemDelegateForColumn(0, ChipDelegate(self))
         self.setFrameShape(QFrame.Shape.NoFrame)

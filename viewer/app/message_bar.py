@@ -55,6 +55,7 @@ class MessageBar(QFrame):
         self._scroll = QScrollArea()
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
+        self._scroll.setAccessibleName("Messages")
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(self._list)
         self._scroll.viewport().setAutoFillBackground(False)

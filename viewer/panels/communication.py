@@ -95,6 +95,7 @@ class CommunicationPanel(QWidget):
         self.hiders = DataTable(self, max_rows=40, min_rows=2)
         self.details = QTabWidget(self)
         self.details.setDocumentMode(True)
+        self.details.setAccessibleName("Details of the chosen collective")
         self.details.addTab(self.pace, "Over the run")
         self.details.addTab(_top(self.histogram), "Distribution")
         self.details.addTab(self.curve, "Rate by size")

@@ -68,6 +68,7 @@ class FingerprintPanel(QWidget):
         column.addStretch(1)
         self.area = QScrollArea(self)
         self.area.setWidgetResizable(True)
+        self.area.setAccessibleName("Figures of the fingerprint")
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(content)

@@ -214,6 +214,7 @@ class JobCardPanel(QWidget):
         column.addStretch(1)
         self.area = QScrollArea(self)
         self.area.setWidgetResizable(True)
+        self.area.setAccessibleName("Fields of the job card")
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(content)

@@ -91,6 +91,7 @@ class ParallelPanel(QWidget):
         tools.addWidget(self.note, 1, Qt.AlignmentFlag.AlignVCenter)
         self.scrolled = QScrollArea(self)
         self.scrolled.setWidgetResizable(True)
+        self.scrolled.setAccessibleName("Schedule and figures")
         self.scrolled.setFrameShape(QFrame.Shape.NoFrame)
         self.scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inner = QWidget()

@@ -249,6 +249,7 @@ class SectionView(QWidget):
         self._build_head()
         self.area = QScrollArea(self)
         self.area.setWidgetResizable(True)
+        self.area.setAccessibleName("Figures and tables")
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._content = QWidget()

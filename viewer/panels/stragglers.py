@@ -217,6 +217,7 @@ def _column(*parts: QWidget, stretch: int = -1) -> QWidget:
 def _scrolled(content: QWidget) -> QScrollArea:
     area = QScrollArea()
     area.setWidgetResizable(True)
+    area.setAccessibleName("Figures and tables")
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(content)
