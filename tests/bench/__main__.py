@@ -1,4 +1,4 @@
-"""``python -m tests.bench ingest|frames|fuzz|kills|history|memory [--json FILE] [--scale S]``: figures and limits.
+"""``python -m tests.bench ingest|frames|fuzz|kills|history|memory|findings [--json FILE] [--scale S]``: figures and limits.
 
 The exit code is 1 where one fails.
 Runtime dependencies only. Timings are ratios of what the machine gives at the moment: the load is printed beside them.
@@ -45,6 +45,10 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         from tests.bench.memory import figures as memory
 
         return memory(folder, options.scale)
+    if options.set == "findings":
+        from tests.bench.findings import figures as findings
+
+        return findings(folder, options.generator, options.only, options.scale)
     if options.set == "frames":
         from tests.bench.frames import figures as frames
 
@@ -58,7 +62,7 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
 def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills", "history", "memory"])
+    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills", "history", "memory", "findings"])
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
     parser.add_argument("--count", type=int, help="fuzz: inputs (200,000); kills: imports (100)")
@@ -70,6 +74,8 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="fuzz --deep: the number to begin with")
     parser.add_argument("--loud", action="store_true", help="fuzz --deep: each job's time on stderr")
     parser.add_argument("--write", action="store_true", help="history: put the table into the help page")
+    parser.add_argument("--generator", type=Path, help="findings: a script that makes jobs with truth.json")
+    parser.add_argument("--only", default="", help='findings: one fault, or "clean"')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-") as folder:
         say(f"load {os.getloadavg()}, {os.cpu_count()} cores")

@@ -1,0 +1,188 @@
+"""Whether findings are right: jobs with a planted fault, whose true cost is known, and jobs without any.
+
+With ``--generator make_trace.py`` (a script that writes jobs of many shapes with ``truth.json``): every fault of it over
+seeds, ranks, sizes and recordings, and clean jobs. Without one: the job that ``rankscope demo`` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.bench.figure import figure
+
+KINDS: Final = {
+    "straggler": "late-rank",
+    "data-loading": "data-loading",
+    "no-overlap": "serialised-communication",
+    "small-messages": "small-messages",
+    "launch-bound": "launch-bound",
+    "sync-in-step": "sync-drain",
+    "fp32-gemm": "fp32-matmul",
+}
+"""Fault -> kind of the finding that has to be read first."""
+NEAR: Final = 0.1
+"""How far a saving may be from what the fault costs."""
+BASE: Final = ("--ranks", "8", "--events-per-rank", "16000", "--layers", "2")
+VARIANTS: Final[tuple[tuple[str, ...], ...]] = (
+    (*BASE, "--seed", "1"),
+    (*BASE, "--seed", "2", "--microbatches", "4"),
+    (*BASE, "--seed", "3", "--max-offset-us", "800000", "--drift-ppm", "8"),
+    (*BASE, "--seed", "4", "--end-noise-ns", "6000"),
+    (*BASE, "--seed", "5", "--drop-collectives", "5", "--drop-ranks", "3,4"),
+    (*BASE, "--seed", "6", "--no-rank-file", "2"),
+    (*BASE, "--seed", "7", "--gap-us", "1500"),
+    ("--ranks", "8", "--events-per-rank", "40000", "--layers", "6", "--microbatches", "8", "--seed", "8"),
+    ("--ranks", "16", "--events-per-rank", "12000", "--layers", "1", "--microbatches", "4", "--seed", "9"),
+    ("--ranks", "2", "--events-per-rank", "16000", "--layers", "2", "--seed", "10"),
+    ("--ranks", "1", "--events-per-rank", "16000", "--layers", "2", "--seed", "11"),
+)
+"""Shapes of job and recording that every fault and the clean job are made in."""
+CLEAN: Final[tuple[tuple[str, ...], ...]] = (
+    ("--ranks", "64", "--events-per-rank", "6000", "--layers", "1", "--microbatches", "1", "--seed", "21"),
+    (*BASE, "--seed", "22", "--gap-us", "8000"),
+    (*BASE, "--seed", "23", "--end-bias-ns", "3000"),
+    (*BASE, "--seed", "24", "--ts-base", "epoch"),
+    ("--ranks", "4", "--events-per-rank", "8000", "--layers", "1", "--microbatches", "1", "--seed", "25"),
+)
+"""More clean jobs."""
+SLOW: Final = ("5:1.05", "5:1.1", "5:1.3", "5:1.5", "3:1.2", "2:1.3,5:1.15")
+"""Slow ranks and how many times as long their compute takes."""
+
+
+@dataclass
+class Tally:
+    """What came of all runs of one fault."""
+
+    runs: int = 0
+    first: int = 0
+    near: int = 0
+    worst: float = 0.0
+    said: list[str] = field(default_factory=list)
+
+
+def _make(generator: Path, folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, str(generator), "--out", str(folder), "--jobs", "1", *options]
+    subprocess.run(command, check=True, capture_output=True)
+    found: dict[str, Any] = json.loads((folder / "truth.json").read_text())
+    return found
+
+
+def _sure(folder: Path) -> list[Any]:
+    """What a person would read as worth a change, in order."""
+    from viewer.analyses.findings.registry import job_findings
+    from viewer.app.analyze import open_job
+    from viewer.app.options import JobOptions
+
+    session = open_job([folder], JobOptions()).session
+    found = job_findings(session)
+    assert not [f for f in found if f.kind == "detector-failed"], "a detector failed"
+    return [f for f in found if f.confident and f.severity != "info"]
+
+
+def _true_cost(truth: dict[str, Any], without: dict[str, Any] | None) -> float:
+    """What the fault costs, ns per step."""
+    if without is not None:
+        steps = zip(truth["true_step_ns"], without["true_step_ns"], strict=True)
+        return sum(a - b for a, b in steps) / len(truth["true_step_ns"])
+    fault = truth["faults"][0]
+    # Its kernels are shorter too: the same kernels with free launches are the measure.
+    return float(fault.get("saving_ns_per_step", fault["cost_ns_per_step"]))
+
+
+def _judge(tally: Tally, name: str, kind: str, cost: float, found: list[Any], options: str) -> None:
+    tally.runs += 1
+    right = bool(found) and found[0].kind == kind
+    tally.first += right
+    saving = next((f.saving_ns_per_step for f in found if f.kind == kind), None)
+    error = (saving - cost) / cost if saving is not None else None
+    if error is not None:
+        tally.near += abs(error) <= NEAR
+        tally.worst = max(tally.worst, abs(error), key=abs)
+    if not right or error is None or abs(error) > NEAR:
+        size = "no saving" if error is None else f"saving {error:+.0%} of {cost / 1e6:.2f} ms"
+        tally.said.append(f"{name} [{options}]: {size}; read: {', '.join(f.id for f in found[:4]) or 'nothing'}")
+
+
+def _short(options: tuple[str, ...]) -> str:
+    return " ".join(options).replace("--", "")
+
+
+def _generated(generator: Path, folder: Path, only: str, scale: float) -> Iterator[dict[str, Any]]:
+    count = max(1, round(len(VARIANTS) * scale))
+    variants = VARIANTS[:count] if scale < 1 else VARIANTS
+    said: list[str] = []
+    if not only or only == "clean":
+        wrong: Counter[str] = Counter()
+        jobs = [*variants, *(CLEAN if scale >= 1 else ())]
+        bad = 0
+        for options in jobs:
+            _make(generator, folder, ("--straggler", "-1", *options))
+            found = _sure(folder)
+            bad += bool(found)
+            wrong.update({f.kind for f in found})
+            if found:
+                said.append(f"clean [{_short(options)}]: {'; '.join(f.title for f in found)}")
+        yield figure("clean jobs", len(jobs), "", "", None)
+        yield figure("clean jobs with a confident finding", bad, "", "0", bad == 0)
+        for kind, times in wrong.most_common():
+            yield figure(f"clean jobs with {kind}", times, "", "0", False)
+    for name, kind in KINDS.items():
+        if only and only != name:
+            continue
+        tally = Tally()
+        if name == "straggler":
+            for options in variants:
+                if "8" not in options[1]:
+                    continue
+                without = _make(generator, folder, ("--straggler", "-1", *options))
+                for slow in SLOW if options is variants[0] else ("5:1.18",):
+                    truth = _make(generator, folder, ("--straggler", slow, *options))
+                    _judge(tally, f"slow {slow}", kind, _true_cost(truth, without), _sure(folder), _short(options))
+        else:
+            for options in variants:
+                truth = _make(generator, folder, ("--straggler", "-1", "--fault", name, *options))
+                _judge(tally, name, kind, _true_cost(truth, None), _sure(folder), _short(options))
+        yield figure(f"{name}: jobs", tally.runs, "", "", None)
+        yield figure(f"{name}: read first", tally.first, "jobs", f"{tally.runs}", tally.first == tally.runs)
+        yield figure(f"{name}: saving within 10 %", tally.near, "jobs", f"{tally.runs}", tally.near == tally.runs)
+        yield figure(f"{name}: largest error of a saving", 100 * tally.worst, "%", "", None)
+        said += tally.said
+    for line in said:
+        sys.stdout.write(f"  {line}\n")
+
+
+def _own(folder: Path) -> Iterator[dict[str, Any]]:
+    """The demo job: a slow rank and a late loader."""
+    from viewer.app.demo.job import write_demo_job
+
+    truth = write_demo_job(folder)
+    found = _sure(folder)
+    wanted = ["data-loading", f"late-rank/rank {truth['faults']['slow_rank']['rank']}"]
+    right = [f.id for f in found[:2]] == wanted
+    yield figure("the demo job's faults are read first", float(right), "", "1", right)
+
+
+def figures(folder: Path, generator: Path | None, only: str, scale: float) -> Iterator[dict[str, Any]]:
+    """Figures of all jobs; those that were not right are listed.
+
+    Args:
+        folder: for jobs, emptied between them.
+        generator: the script that makes jobs; None for the project's own job.
+        only: one fault, or "clean"; "" for all.
+        scale: below 1 fewer shapes.
+    """
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+    if generator is None:
+        yield from _own(folder / "job")
+        return
+    yield from _generated(generator, folder / "job", only, scale)
