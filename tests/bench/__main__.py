@@ -1,4 +1,4 @@
-"""``python -m tests.bench ingest|frames|fuzz|kills|history|memory|findings [--json FILE] [--scale S]``: figures and limits.
+"""``python -m tests.bench SET [--json FILE] [--scale S]``: figures and limits of one set of them.
 
 The exit code is 1 where one fails.
 Runtime dependencies only. Timings are ratios of what the machine gives at the moment: the load is printed beside them.

@@ -17,7 +17,9 @@ from viewer.store.session import Session
 
 CAUSES: Final = (LOADING,)
 LEAST: Final = 0.02
-"""Taking a batch that is ready costs the host some hundred microseconds, about a percent of a short step."""
+LEAST_NS: Final = 500_000
+"""Taking a batch that is ready costs the host some hundred microseconds (queue, unpickling, pinned memory), some
+percent of a short step: more workers change nothing there."""
 ALONE: Final = 3
 """A rank whose loading takes this many times its peers' does so alone."""
 
@@ -26,14 +28,18 @@ def _ns(rank: RankIdle) -> int:
     return rank.inside(CAUSES) + rank.between(CAUSES)
 
 
+def _least(rank: RankIdle) -> float:
+    return max(LEAST * rank.whole_ns, LEAST_NS if rank.step_ns is not None else 0)
+
+
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """One finding for the data loading of all ranks."""
     every = rank_idles(session, cancel)
     top = worst(every, _ns)
-    if top is None or top[1] < LEAST * top[0].whole_ns:
+    if top is None or top[1] < _least(top[0]):
         return
     found, ns = top
-    ranks = sorted((r for r in every if _ns(r) >= LEAST * r.whole_ns), key=lambda r: -_ns(r))
+    ranks = sorted((r for r in every if _ns(r) >= _least(r)), key=lambda r: -_ns(r))
     others = [_ns(r) for r in every if r.group not in {x.group for x in ranks}]
     alone = bool(others) and ns > ALONE * median(others)
     evidence = gap_evidence(ranks, CAUSES, between=True)
@@ -65,7 +71,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         "memory "
         "with non_blocking copies; move decoding and augmentation out of the step or onto the GPU.",
         how="Idle time in and before steps while the launching thread was inside a data loader's range and nothing was "
-        f"queued. Told from {LEAST:.0%} of the step on.",
+        f"queued. Told from {LEAST:.0%} of the step and {format_duration(LEAST_NS, 1)} on.",
         share=share_of(found, ns, saving),
         overlaps=("idle/data-loading", "late") if wait else ("idle/data-loading",),
     )

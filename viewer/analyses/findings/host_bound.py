@@ -32,6 +32,11 @@ def _ns(rank: RankIdle) -> int:
     return rank.mean(found.inside) if rank.step_ns is not None else int(found.inside[-1])
 
 
+def _own(rank: RankIdle) -> int:
+    found = host_work(rank.item.trace, rank.device)
+    return rank.mean(found.own) if rank.step_ns is not None else int(found.own[-1])
+
+
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """At most one finding."""
     every = rank_idles(session, cancel)
@@ -66,9 +71,12 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         "synchronisations, data "
         "loading, collections, compilations, allocations, launch-bound stretches and held-up calls, which have "
         "findings of "
-        f"their own. Told from {LEAST:.0%} of the step on.",
+        f"their own. Told from {LEAST:.0%} of the step on. Where stacks or shapes were recorded, which slows Python "
+        "and operators by an unknown factor, sure only if as much lies in calls of the runtime, unrecorded code and "
+        "Python that runs for long without a call.",
         share=share_of(found, ns, saving),
         overlaps=("idle/host-bound",),
+        confident=_own(found) >= LEAST * found.whole_ns,
     )
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
 
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.idling import SHOWN, RankIdle, rank_idles, saving_of, share_of, short, which_ranks, worst
@@ -13,6 +17,9 @@ from viewer.base.time import format_duration
 from viewer.base.units import format_share
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
+
+LEAST_NAMES: Final = 5
+"""Fewer names can be the few operators that a step has for the first time."""
 
 
 def _of(rank: RankIdle) -> Jitter:
@@ -38,8 +45,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     yield JobFinding(
         id="host-jitter",
         kind="host-jitter",
-        title=f"The host is held up in {_operators(len(held.rows))}{which_ranks(ranks, every)}: the GPU "
-        "idles "
+        title=f"The host is held up {_often(held, found)}{which_ranks(ranks, every)}: the GPU idles "
         f"{format_duration(ns, 1)} {per} meanwhile ({format_share(ns, found.whole_ns)})",
         severity="warning",
         saving_ns_per_step=saving,
@@ -53,15 +59,30 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         f"{TIMES} times "
         f"the median of their name (at least {LEAST_RUNS} runs; no synchronisation, allocation, compilation or "
         "loading), and "
-        f"the idle time inside them. Told from {LEAST_SHARE:.0%} of the step on.",
+        "the idle time inside them; in a single step sure only where they have many names. "
+        f"Told from {LEAST_SHARE:.0%} of the step on.",
         share=share_of(found, ns, saving),
         overlaps=("idle/host-jitter",),
-        confident=found.step_ns is not None and (len(found.steady) > 1 or len(held.rows) > 2),
+        confident=found.step_ns is not None and (len(found.steady) > 1 or _anywhere(found)),
     )
 
 
-def _operators(count: int) -> str:
-    return f"{count:,} operators and calls" if count != 1 else "one operator or call"
+def _anywhere(rank: RankIdle) -> bool:
+    """Whether slices of many names are held up: what takes the core away strikes whatever runs.
+
+    In one step nothing else tells it from operators that are slow where they run for the first time.
+    """
+    names = Counter(rank.item.trace.name(int(row)) for row in _of(rank).rows)
+    return len(names) >= LEAST_NAMES and max(names.values()) <= names.total() // 2
+
+
+def _often(held: Jitter, rank: RankIdle) -> str:
+    """How often and how long: "34 times in one step, typically for 8.2 ms,"."""
+    count, steps = len(held.rows), len(rank.steady)
+    often = "once" if count == 1 else f"{count:,} times"
+    within = "" if not steps else " in one step" if steps == 1 else f" in {steps:,} steps"
+    usual = format_duration(int(np.median(held.own_ns)), 1) if count else ""
+    return f"{often}{within}" + (f", {'typically ' if count > 1 else ''}for {usual}" if usual else "")
 
 
 def _evidence(rank: RankIdle, most: int) -> list[Evidence]:

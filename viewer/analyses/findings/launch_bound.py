@@ -10,6 +10,7 @@ from viewer.analyses.findings.idling import SHOWN, RankIdle, rank_idles, saving_
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idleness.launch_bound import LEAST_KERNELS, LONGEST_NS, Stretch, launch_waits
 from viewer.analyses.idleness.profile import graph_gaps
+from viewer.analyses.idleness.recording import slowed_by
 from viewer.analyses.links import links
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.time import format_duration
@@ -65,10 +66,18 @@ def _stretches(session: Session, every: list[RankIdle], found: RankIdle, ns: int
         "the one "
         f"before began, and waited at most {format_duration(LONGEST_NS, 0)} for its launch, without a "
         "synchronisation, a "
-        f"wait or a copy in between. Told from {LEAST:.0%} of the step on.",
+        f"wait or a copy in between. Told from {LEAST:.0%} of the step on; where stacks or shapes were recorded, which "
+        "slows the host, sure if the launch calls alone take longer than the kernels.",
         share=share_of(found, ns, saving),
+        confident=_sure(found, mine),
         overlaps=("idle/launch-bound", "exposed") if idle < ns * 9 // 10 else ("idle/launch-bound",),
     )
+
+
+def _sure(rank: RankIdle, stretches: list[Stretch]) -> bool:
+    """Whether kernels would wait without the recording as well: their launch calls alone take longer than they run."""
+    calls, ran = sum(s.call_ns for s in stretches), sum(s.busy_ns for s in stretches)
+    return not slowed_by(rank.item.trace) or calls >= ran
 
 
 def _longest(rank: RankIdle) -> list[Stretch]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.collective.alignment import align
 from viewer.analyses.collective.dependencies import Dependencies, dependencies
 from viewer.analyses.collective.lateness import Engine
 from viewer.analyses.collective.matching import everything
@@ -36,7 +37,8 @@ def saved_by_faster(session: Session, less: I64) -> int | None:
         less: int64 per kernel of ``everything``: by how much its transfer gets shorter, ns.
 
     Returns:
-        The median over the steady steps; None where the clocks of a rank are not aligned or there are no steps.
+        The median over the steady steps; None where the clocks of a rank are not aligned, there are no steps,
+        or no two ranks get all their messages from ranks that are open.
     """
 
     def change(graph: Dependencies) -> Dependencies:
@@ -173,7 +175,7 @@ def _saved(session: Session, change: Callable[[Dependencies], Dependencies]) -> 
         return None
     if (doubt(session)[np.unique(everything(session).node)] == ABSENT).any():
         return None  # a rank that is not connected would hold nobody up
-    graph = dependencies(session)
+    graph = _whole_pipelines(session, dependencies(session))
     ranks = tuple(sorted({int(r) for r in np.unique(graph.rank) if r >= 0}))
     steady = steady_steps(session)
     if len(ranks) < 2 or not steady.count:
@@ -183,3 +185,43 @@ def _saved(session: Session, change: Callable[[Dependencies], Dependencies]) -> 
     after = other.ends(other.run(np.ones(len(other.own_time))))
     gain = (before - after)[steady.first :]
     return max(0, round(float(np.median(gain)))) if len(gain) else None
+
+
+def _whole_pipelines(session: Session, graph: Dependencies) -> Dependencies:
+    """The graph without the ranks that depend on messages of ranks that are not open.
+
+    What a change does to such a message cannot be said, and seen as it was it would hold everything up. The other
+    replicas of the pipeline stand for it.
+    """
+    if not len(graph.fixed):
+        return graph
+    every, pairs = everything(session), align(session).pairs
+    out = np.zeros(len(session.groups), np.bool_)
+    out[graph.rank[graph.fixed]] = True
+    source, target = every.node[pairs.send], every.node[pairs.receive]
+    while (spread := np.unique(target[out[source] & ~out[target]])).size:
+        out[spread] = True
+    gone = (graph.rank >= 0) & out[graph.rank]
+    kept = ~(gone[graph.source] | gone[graph.target])
+    met = np.zeros(len(graph.time), np.bool_)
+    met[graph.target[kept]] = True
+    gone |= (graph.rank < 0) & ~met  # operations of which no member is left
+
+    def without(events: I64) -> I64:
+        left: I64 = np.where((events >= 0) & ~gone[events], events, -1)
+        return left
+
+    return replace(
+        graph,
+        rank=np.where(gone, -1, graph.rank).astype(graph.rank.dtype),
+        step=np.where(gone, -1, graph.step).astype(graph.step.dtype),
+        source=graph.source[kept],
+        target=graph.target[kept],
+        lag=graph.lag[kept],
+        own=graph.own[kept],
+        begin=without(graph.begin),
+        end=without(graph.end),
+        ready=without(graph.ready),
+        fixed=graph.fixed[:0],
+        chain_heads=graph.chain_heads[~gone[graph.chain_heads]],
+    )

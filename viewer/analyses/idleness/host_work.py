@@ -15,7 +15,9 @@ from viewer.analyses.idleness.jitter import jitter
 from viewer.analyses.idleness.launch_bound import launch_waits
 from viewer.analyses.idleness.parts import CODE, gap_parts
 from viewer.analyses.idleness.profile import steps_around
+from viewer.analyses.idleness.recording import own_ns
 from viewer.analyses.idleness.split import device_split
+from viewer.analyses.links import lanes_of_rows
 from viewer.analyses.steps import step_table
 from viewer.base.ids import Paint
 from viewer.jit.intervals import subtract, union
@@ -33,12 +35,14 @@ class HostWork:
     """When a device waited for work of its host: disjoint [start, end) of raw ns, ascending.
 
     ``inside`` int64[steps + 1] are the sums by step, the last entry is for no step; time between steps is left out.
+    ``own`` int64[steps + 1] is the part of them that recording stacks and shapes cannot explain.
     ``by_cause`` are ns by cause (steps and none), "untraced" for short times in which nothing was recorded.
     """
 
     start: I64
     end: I64
     inside: I64
+    own: I64
     by_cause: dict[str, int]
 
 
@@ -66,7 +70,7 @@ def _build(trace: Trace, device: int) -> HostWork:
     waited, host = launch_waits(trace, device), union(start, end)
     rest = subtract(host[0], host[1], waited[0], waited[1])
     left = subtract(rest[0], rest[1], known.start, known.end)
-    inside, by_cause = np.zeros(n + 1, np.int64), {}
+    inside, own, by_cause = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), {}
     # Neighbouring parts were joined: cut at their borders again, so that each piece has one step and one cause.
     borders = np.unique(np.concatenate((left[0], left[1], start)))
     lo, hi = borders[:-1], borders[1:]
@@ -75,9 +79,13 @@ def _build(trace: Trace, device: int) -> HostWork:
     lo, hi = lo[covered], hi[covered]
     part = chosen[np.searchsorted(start, lo, "right") - 1] if len(lo) else np.empty(0, np.int64)
     step = now[parts.gap[part]]
-    np.add.at(inside, np.where(step >= 0, step, n), hi - lo)
+    place = np.where(step >= 0, step, n)
+    np.add.at(inside, place, hi - lo)
+    np.add.at(
+        own, place, own_ns(trace, lanes_of_rows(trace, split.call[parts.gap[part]]).astype(np.int64), lo, hi, pace=True)
+    )
     for cause in (*CAUSES, UNTRACED):
         ns = int((hi - lo)[parts.cause[part] == CODE[cause]].sum())
         if ns:
             by_cause[cause] = ns
-    return HostWork(left[0], left[1], inside, by_cause)
+    return HostWork(left[0], left[1], inside, own, by_cause)

@@ -58,6 +58,8 @@ class Stretch:
     first_row: int
     last_row: int
     step: int | None
+    call_ns: int = 0
+    """How long the launch calls of its kernels took (sum)."""
 
 
 def launch_bound(trace: Trace, device: int) -> tuple[Stretch, ...]:
@@ -127,9 +129,16 @@ def _build(trace: Trace, device: int) -> _Found:
                 first_row=int(work.index[rows[0]]),
                 last_row=int(work.index[rows[-1]]),
                 step=step if step >= 0 else None,
+                call_ns=_calls_ns(trace, call_of[rows]),
             )
         )
     return tuple(out), (split.start[chosen], split.end[chosen])
+
+
+def _calls_ns(trace: Trace, calls: I64) -> int:
+    """How long some calls took, each once."""
+    calls = np.unique(calls[calls >= 0])
+    return int(trace.slices.dur_ns[calls].sum())
 
 
 def _inside(start: I64, end: I64, other_start: I64, other_end: I64) -> I64:

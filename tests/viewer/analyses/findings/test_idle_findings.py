@@ -38,7 +38,7 @@ def job(*faults: str, **more: object) -> HostJob:
         ("collection", "garbage-collection", "garbage collection keeps the GPU waiting"),
         ("recompilation", "recompilation", "Code is compiled inside steady steps"),
         ("allocation", "allocator-churn", "Calls that allocate or free device memory"),
-        ("jitter", "host-jitter", "The host is held up in 6 operators and calls"),
+        ("jitter", "host-jitter", "The host is held up 6 times in 6 steps, typically for"),
         ("host-bound", "host-bound", "for the host's own work"),
         ("step-gap", "step-gap", "Between steps the GPU idles"),
     ],
