@@ -21,6 +21,8 @@ HOME: Final = "findings"
 """The panel that shows first."""
 STACK_FROM_HEIGHT: Final = 980
 """A window at least this high shows Findings above Breakdown; a lower one shows them as tabs."""
+LEAST_SIZE: Final = {"right": (240, 120), "below": (240, 110)}
+"""px, width and height, that a panel can be made as small as."""
 LAYOUT_VERSION: Final = 1
 
 
@@ -74,6 +76,8 @@ class Docks:
         """Put the panels into their docks."""
         for name, panel in panels.items():
             old = self._docks[name].widget()
+            # What a panel would like to have must not make the window larger than the screen.
+            panel.setMinimumSize(*LEAST_SIZE[panel_spec(name).place])
             self._docks[name].setWidget(panel)
             if old is not None:
                 old.deleteLater()
@@ -128,10 +132,11 @@ class Docks:
         """The first arrangement: tabs in a low window; in a high one Findings and Attribution above the others."""
         home, attribution, breakdown = (self._docks[n] for n in (HOME, "attribution", "breakdown"))
         others = [self._docks[p.name] for p in SHOWN if p.name not in (HOME, "attribution", "breakdown")]
-        for name, dock in self._docks.items():
+        for dock in self._docks.values():
             dock.setFloating(False)
+            dock.hide()  # all at once below each other they would need more than the screen
+        for name, dock in self._docks.items():
             self._window.addDockWidget(_area(name), dock)
-            dock.setVisible(self._in_job and panel_spec(name).shown)
         if self._window.height() >= STACK_FROM_HEIGHT:
             self._window.splitDockWidget(home, breakdown, Qt.Orientation.Vertical)
             self._window.tabifyDockWidget(home, attribution)
@@ -140,6 +145,8 @@ class Docks:
             self._window.tabifyDockWidget(attribution, breakdown)
         for dock in others:
             self._window.tabifyDockWidget(breakdown, dock)
+        for name, dock in self._docks.items():
+            dock.setVisible(self._in_job and panel_spec(name).shown)
         self._window.resizeDocks([home], [WIDTH], Qt.Orientation.Horizontal)
         home.raise_()
         if self._window.height() >= STACK_FROM_HEIGHT:
@@ -156,6 +163,11 @@ class Docks:
             return  # whoever goes through the evidence of a finding goes on there
         if self._in_job and dock.isVisibleTo(self._window) and self._window.tabifiedDockWidgets(dock):
             dock.raise_()
+
+    def in_front(self, name: str) -> bool:
+        """Whether a panel shows. One behind another one's tab counts as visible for Qt, which puts it out of sight."""
+        dock = self._docks[name]
+        return dock.isVisible() and (dock.isFloating() or self._window.rect().intersects(dock.geometry()))
 
     def show_panel(self, name: str) -> None:
         """Show a panel in front of those that share its place."""

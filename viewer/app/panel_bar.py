@@ -70,11 +70,11 @@ class PanelBar(QWidget):
     def toggle(self, name: str) -> None:
         """Show a panel in front of the others; put it away when it is in front."""
         dock = self._docks[name]
-        if dock.isVisible() and not dock.visibleRegion().isEmpty():
+        if self._docks.in_front(name):
             dock.close()
         else:
             self._show(name)
-        self.buttons[name].setChecked(dock.isVisible() and not dock.visibleRegion().isEmpty())
+        self.buttons[name].setChecked(self._docks.in_front(name))
 
     def fit(self, room: int) -> None:
         """Use so many px of width: buttons that have no room go into the menu."""

@@ -27,7 +27,7 @@ def test_a_click_shows_a_panel_and_another_puts_it_away(qtbot, windows, job_fold
         bar.buttons[name].click()
         qtbot.waitUntil(lambda name=name: window.docks[name].isVisible() and bar.buttons[name].isChecked())
     bar.buttons["kernels"].click()  # behind the others: it comes to the front
-    qtbot.waitUntil(lambda: not window.docks["kernels"].visibleRegion().isEmpty())
+    qtbot.waitUntil(lambda: window.docks.in_front("kernels"))
     bar.buttons["kernels"].click()
     qtbot.waitUntil(lambda: not window.docks["kernels"].isVisible())
     assert not bar.buttons["kernels"].isChecked()
