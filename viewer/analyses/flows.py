@@ -53,8 +53,11 @@ def _build(trace: Trace) -> Flows:
     bound = (row[1:] != ABSENT) & (row[:-1] != ABSENT) & (row[1:] != row[:-1])
     at = np.flatnonzero(same & goes_on & bound)
     source, target = row[at].astype(np.int64), row[at + 1].astype(np.int64)
-    pairs = np.unique(np.stack([source, target], axis=1), axis=0) if len(at) else np.empty((0, 2), np.int64)
-    source, target = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+    order = np.lexsort((target, source))
+    source, target = source[order], target[order]
+    first = np.ones(len(at), np.bool_)
+    first[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
+    source, target = source[first], target[first]
     return Flows(source, target, np.argsort(target, kind="stable"))
 
 

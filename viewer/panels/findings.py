@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -220,7 +221,8 @@ class FindingsPanel(QWidget):
             return
         self._asked, self._found, self._moves, self._busy = session, [], (), True
         self._basis = None
-        self._context.work.submit(KEY, lambda cancel: self._compute(session, cancel), self._done, self._failed)
+        compute = partial(self._compute, session)
+        self._context.work.submit(KEY, compute, self._done, self._failed, long=True)
 
     def _compute(self, session: Session, cancel: CancelToken) -> None:
         """Runs in a worker: the moves first, then one finding after the other."""

@@ -16,6 +16,10 @@ from viewer.base.work import CancelToken
 
 log = logging.getLogger(__name__)
 
+AT_ONCE: Final = 8
+"""Requests that run at the same time at least: one that nobody wants any more may take a while to notice, and must not
+keep a click waiting."""
+LONG_AT_ONCE: Final = 2
 PATIENCE_SECONDS: Final = 2.0
 """A closing window waits so long for work that it cancelled."""
 
@@ -43,7 +47,8 @@ class WorkRunner(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._pool = ThreadPoolExecutor(max_workers=max(2, (os.cpu_count() or 2)), thread_name_prefix="rankscope")
+        self._pool = ThreadPoolExecutor(max(AT_ONCE, os.cpu_count() or 1), thread_name_prefix="rankscope")
+        self._long_pool = ThreadPoolExecutor(LONG_AT_ONCE, thread_name_prefix="rankscope-long")
         self._latest: dict[str, CancelToken] = {}
         self._when_stopped: dict[str, Callable[[Exception], None] | None] = {}
         self._running: set[Future[Any]] = set()
@@ -56,15 +61,21 @@ class WorkRunner(QObject):
         job: Job,
         done: Callable[[Any], None],
         failed: Callable[[Exception], None] | None = None,
+        *,
+        long: bool = False,
     ) -> CancelToken:
-        """Run ``job(cancel)`` in the pool, then ``done(result)`` or ``failed(error)`` on the GUI thread."""
+        """Run ``job(cancel)`` in the pool, then ``done(result)`` or ``failed(error)`` on the GUI thread.
+
+        ``long`` is for what may take many seconds (a search through all detectors): it has threads of its own, so that
+        short requests never queue behind it.
+        """
         self.cancel(key)
         token = CancelToken()
         self._latest[key] = token
         self._when_stopped[key] = failed
         self._pending += 1
         self.busy_changed.emit(self._pending)
-        future = self._pool.submit(job, token)
+        future = (self._long_pool if long else self._pool).submit(job, token)
         self._running.add(future)
         future.add_done_callback(lambda f: self._tell((key, token, f, done, failed)))
         return token
@@ -127,5 +138,6 @@ class WorkRunner(QObject):
         for token in self._latest.values():
             token.cancel()
         self._latest.clear()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._long_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
         wait(list(self._running), seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -20,6 +20,10 @@ BLOCK: Final = 256 << 10
 """Bytes of text per compressed block."""
 KEPT_BLOCKS: Final = 32
 """Decompressed blocks that are kept."""
+NEAR: Final = 16 << 10
+"""Places that are no further apart are read together: skipping less than this costs more than reading it."""
+MOST_AT_ONCE: Final = 1 << 20
+"""Bytes that are read together at most, unless one object is longer."""
 LARGEST: Final = 64 << 20
 """A longer args object is not read."""
 BLOCKS_FILE: Final = "args.bin"
@@ -113,10 +117,25 @@ class _Source:
             state = path.stat()
             if (state.st_size, state.st_mtime_ns) != (self._stamp.size, self._stamp.mtime_ns):
                 raise OSError(f"{path.name} changed since it was imported: open it again to see arguments")
-            for offset, length in places:
-                file.seek(offset)
-                out.append(file.read(length))
+            for first, last in _stretches(places):
+                start = places[first][0]
+                file.seek(start)
+                text = file.read(places[last - 1][0] + places[last - 1][1] - start)
+                out += [text[o - start : o - start + n] for o, n in places[first:last]]
         return out
+
+
+def _stretches(places: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Ranges of ``places`` that one read gets: they ascend, lie close together and are small as a whole."""
+    first, end, limit = 0, 0, 0
+    for i, (offset, length) in enumerate(places):
+        if i == first or offset < end or offset > end + NEAR or offset + length > limit:
+            if i > first:
+                yield first, i
+            first, limit = i, offset + MOST_AT_ONCE
+        end = offset + length
+    if places:
+        yield first, len(places)
 
 
 class _Blocks:
@@ -249,10 +268,13 @@ class ArgsText:
 
     def read_many(self, offsets: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
         """As :meth:`read` for many objects; ascending offsets are quickest."""
-        wanted = [i for i, (o, n) in enumerate(zip(offsets, lengths, strict=True)) if o >= 0 and 0 < n <= LARGEST]
+        places = list(zip(offsets, lengths, strict=True))
+        wanted = [i for i, (o, n) in enumerate(places) if o >= 0 and 0 < n <= LARGEST]
         out = [b""] * len(offsets)
         try:
-            for i, text in zip(wanted, self._text.read_many([(offsets[i], lengths[i]) for i in wanted]), strict=True):
+            if len(wanted) == len(places):
+                return self._text.read_many(places)
+            for i, text in zip(wanted, self._text.read_many([places[i] for i in wanted]), strict=True):
                 out[i] = text
         except FileNotFoundError as error:
             name = Path(str(error.filename)).name

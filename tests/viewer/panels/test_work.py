@@ -114,3 +114,27 @@ def test_a_result_for_an_object_that_was_deleted_goes_nowhere(runner: WorkRunner
     shiboken6.delete(panel)
     gate.set()
     qtbot.waitUntil(lambda: runner.pending == 0)
+
+
+def test_short_requests_do_not_queue_behind_long_ones(runner: WorkRunner, qtbot: QtBot) -> None:
+    gate = threading.Event()
+    got: list[str] = []
+    for n in range(12):  # more than there are threads of any kind
+        runner.submit(f"long {n}", lambda _: gate.wait(10), lambda _: None, long=True)
+    runner.submit("short", lambda _: "short", got.append)
+    qtbot.waitUntil(lambda: got == ["short"])
+    assert not gate.is_set()
+    gate.set()
+    qtbot.waitUntil(lambda: runner.pending == 0)
+
+
+def test_requests_that_nobody_wants_any_more_do_not_hold_up_the_newest(runner: WorkRunner, qtbot: QtBot) -> None:
+    gate = threading.Event()
+    got: list[str] = []
+    for _ in range(4):  # clicks in quick succession, each slow to notice that it is cancelled
+        runner.submit("panel", lambda _: gate.wait(10), lambda _: None)
+    runner.submit("panel", lambda _: "newest", got.append)
+    qtbot.waitUntil(lambda: got == ["newest"])
+    assert not gate.is_set()
+    gate.set()
+    qtbot.waitUntil(lambda: runner.pending == 0)

@@ -199,26 +199,38 @@ def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Co
     order = np.argsort(place, kind="stable")
     begin = np.searchsorted(place[order], np.arange(len(rows) + 1))
     kernels = s.name[work.index[main]][order]
-    found: dict[tuple[int, int, tuple[int, ...]], int | str] = {}
+    ran, sets = _kernel_sets(kernels, begin)
+    names = s.name[rows].astype(np.int64)
+    _, first, kind = np.unique(np.stack([names, number, ran]), axis=1, return_index=True, return_inverse=True)
     costs: dict[Cost, int] = {}
-    out, why = np.full(len(rows), -1, np.int64), [""] * len(rows)
-    names = s.name[rows].tolist()
-    for i, (name, entry) in enumerate(zip(names, number.tolist(), strict=True)):
-        ran = tuple(dict.fromkeys(kernels[begin[i] : begin[i + 1]].tolist()))
-        key = (name, entry, ran)
-        if key not in found:
-            r = entries[entry]
-            call = Call(trace.text(name), r.dims, r.types, r.values, tuple(map(trace.text, ran)))
-            cost = _on_matrix_units(cost_of(call), call.kernels)
-            if isinstance(cost, str) and not call.dims and trace.args_problem:
-                cost = trace.args_problem
-            found[key] = cost if isinstance(cost, str) else costs.setdefault(cost, len(costs))
-        answer = found[key]
-        if isinstance(answer, str):
-            why[i] = answer
+    known, reason = np.full(len(first), -1, np.int64), [""] * len(first)
+    for k in np.argsort(first).tolist():  # in the order in which they were first called
+        i = int(first[k])
+        r = entries[int(number[i])]
+        call = Call(trace.text(names[i]), r.dims, r.types, r.values, tuple(map(trace.text, sets[ran[i]])))
+        cost = _on_matrix_units(cost_of(call), call.kernels)
+        if isinstance(cost, str):
+            reason[k] = trace.args_problem if not call.dims and trace.args_problem else cost
         else:
-            out[i] = answer
-    return out, list(costs), why
+            known[k] = costs.setdefault(cost, len(costs))
+    return known[kind], list(costs), [reason[k] for k in kind.tolist()]
+
+
+def _kernel_sets(kernels: NDArray[np.int32], begin: I64) -> tuple[I64, list[tuple[int, ...]]]:
+    """Per call the number of the names of its kernels, each once in order, and these.
+
+    ``kernels`` holds the names of call i at [begin[i], begin[i + 1]).
+    """
+    out, single = np.empty(len(begin) - 1, np.int64), np.diff(begin) == 1
+    numbers: dict[tuple[int, ...], int] = {}
+    distinct_names, place = np.unique(kernels[begin[:-1][single]], return_inverse=True)
+    for name in distinct_names.tolist():
+        numbers[name,] = len(numbers)
+    out[single] = place
+    for i in np.flatnonzero(~single).tolist():
+        names = tuple(dict.fromkeys(kernels[begin[i] : begin[i + 1]].tolist()))
+        out[i] = numbers.setdefault(names, len(numbers))
+    return out, list(numbers)
 
 
 def _on_matrix_units(cost: Cost | str, kernels: tuple[str, ...]) -> Cost | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,48 +106,86 @@ def gap_book(
     which = which[np.argsort(-length[which], kind="stable")]
     first = np.searchsorted(parts.gap, which, "left")
     last = np.searchsorted(parts.gap, which, "right")
-    gaps = tuple(
-        _gap(trace, device, split, parts, int(g), int(a), int(b), int(step_before[g]), int(step_after[g]))
-        for g, a, b in zip(which, first, last, strict=True)
-    )
+    gaps = _gaps(trace, device, split, parts, which, first, last, step_before[which], step_after[which])
     return GapBook(device, len(length), int(length.sum()), sums, counts, gaps)
 
 
-def _gap(
-    trace: Trace, device: int, split: Split, parts: Parts, g: int, a: int, b: int, before: int, after: int
-) -> IdleGap:
+def _gaps(
+    trace: Trace,
+    device: int,
+    split: Split,
+    parts: Parts,
+    which: I64,
+    first: I64,
+    last: I64,
+    step_before: I64,
+    step_after: I64,
+) -> tuple[IdleGap, ...]:
+    """The gaps ``which`` of a split in detail; the parts of each are [first, last). Arrays have one entry per gap."""
     work = gpu_work(trace)
-    cause, row = parts.cause[a:b], parts.row[a:b]
-    ns = parts.end[a:b] - parts.start[a:b]
-    sums = np.zeros(len(CAUSES), np.int64)
-    np.add.at(sums, cause, ns)
-    main = int(np.argmax(sums))
-    of_main = np.flatnonzero(cause == main)
-    at, was = int(split.after[g]), int(split.before[g])
-    neighbour = at if at >= 0 else was
-    return IdleGap(
-        device=device,
-        start_ns=int(split.start[g]),
-        end_ns=int(split.end[g]),
-        parts=_listed(cause, ns, row),
-        cause=CAUSES[main],
-        culprit_row=int(row[of_main[int(np.argmax(ns[of_main]))]]),
-        call_row=int(split.call[g]),
-        before_row=int(work.index[was]) if was >= 0 else -1,
-        after_row=int(work.index[at]) if at >= 0 else -1,
-        lane=int(work.lane[neighbour]) if neighbour >= 0 else -1,
-        step=after if after >= 0 else None,
-        between=before != after and at >= 0 and was >= 0,
+    after, before = split.after[which], split.before[which]
+    neighbour = np.where(after >= 0, after, before)
+    told = (
+        split.start[which],
+        split.end[which],
+        split.call[which],
+        _at(work.index, before),
+        _at(work.index, after),
+        _at(work.lane, neighbour),
+        step_after,
+        (step_before != step_after) & (after >= 0) & (before >= 0),
+        first,
+        last,
     )
+    out = []
+    for start, end, call, before_row, after_row, lane, step, between, a, b in zip(
+        *(column.tolist() for column in told), strict=True
+    ):
+        cause, row = parts.cause[a:b].tolist(), parts.row[a:b].tolist()
+        ns = (parts.end[a:b] - parts.start[a:b]).tolist()
+        main = _main(cause, ns)
+        culprit = max((i for i in range(b - a) if cause[i] == main), key=ns.__getitem__)
+        out.append(
+            IdleGap(
+                device=device,
+                start_ns=start,
+                end_ns=end,
+                parts=_listed(cause, ns, row),
+                cause=CAUSES[main],
+                culprit_row=row[culprit],
+                call_row=call,
+                before_row=before_row,
+                after_row=after_row,
+                lane=lane,
+                step=step if step >= 0 else None,
+                between=between,
+            )
+        )
+    return tuple(out)
 
 
-def _listed(cause: I64, ns: I64, row: I64) -> tuple[GapPart, ...]:
-    out = [GapPart(CAUSES[int(c)], int(n), int(r)) for c, n, r in zip(cause[:MOST_PARTS], ns, row, strict=False)]
+def _at(column: NDArray[Any], place: I64) -> I64:
+    """The values at places, -1 where the place is."""
+    if not len(column):
+        return np.full(len(place), -1, np.int64)
+    return np.where(place >= 0, column[np.maximum(place, 0)], -1).astype(np.int64)
+
+
+def _main(cause: list[int], ns: list[int]) -> int:
+    """The cause with the largest sum, of equal ones the first of ``CAUSES``."""
+    sums: dict[int, int] = {}
+    for c, n in zip(cause, ns, strict=True):
+        sums[c] = sums.get(c, 0) + n
+    return max(sums, key=lambda c: (sums[c], -c))
+
+
+def _listed(cause: list[int], ns: list[int], row: list[int]) -> tuple[GapPart, ...]:
+    out = [GapPart(CAUSES[c], n, r) for c, n, r in zip(cause[:MOST_PARTS], ns, row, strict=False)]
     for c, n in zip(cause[MOST_PARTS:], ns[MOST_PARTS:], strict=True):
-        name = CAUSES[int(c)]
+        name = CAUSES[c]
         at = max((i for i, p in enumerate(out) if p.cause == name), default=-1)
         if at < 0:
-            out.append(GapPart(name, int(n), -1))
+            out.append(GapPart(name, n, -1))
         else:
-            out[at] = GapPart(name, out[at].ns + int(n), out[at].row)
+            out[at] = GapPart(name, out[at].ns + n, out[at].row)
     return tuple(out)

@@ -78,6 +78,10 @@ def _held_up(trace: Trace) -> tuple[I64, I64, I64]:
     paint = s.paint[row]
     fits = (paint == Paint.OPERATOR) | (paint == Paint.RUNTIME)
     row, ns = row[fits], ns[fits]
+    long = np.zeros(len(trace.strings), np.bool_)  # only a name with such a run needs to know what is usual for it
+    long[s.name[row[ns > LEAST_NS]]] = True
+    fits = long[s.name[row]]
+    row, ns = row[fits], ns[fits]
     names = s.name[row]
     other = flags_where(trace, names, _other_reason)
     keep = ~other[names]

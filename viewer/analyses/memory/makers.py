@@ -100,16 +100,16 @@ def slice_bits(trace: Trace, makers: I64, patterns: Sequence[Pattern]) -> U64:
     distinct, place = np.unique(makers, return_inverse=True)
     bits = np.zeros(len(distinct), np.uint64)
     current = distinct.copy()
-    of_name: dict[int, int] = {}
+    of_name, seen = np.zeros(len(trace.strings), np.uint64), np.zeros(len(trace.strings), np.bool_)
     for _ in range(MOST_LEVELS):
         live = np.flatnonzero(current >= 0)
         if not len(live):
             break
         names = s.name[current[live]]
-        for code in np.unique(names).tolist():
-            if code not in of_name:
-                of_name[code] = _bits(trace.text(code), patterns)
-        bits[live] |= np.array([of_name[c] for c in names.tolist()], np.uint64)
+        if not seen[names].all():
+            for code in np.unique(names[~seen[names]]).tolist():
+                of_name[code], seen[code] = _bits(trace.text(code), patterns), True
+        bits[live] |= of_name[names]
         current[live] = s.parent[current[live]]
     out: U64 = bits[place]
     return out
