@@ -94,7 +94,7 @@ def adds_up(report: dict[str, Any]) -> list[str]:
             faults.append("the ledger does not add up")
     for rank in report["ranks"]:
         for figures in rank["devices"]:
-            parts = [figures.get(k) for k in ("compute_ns", "exposed_comm_ns", "exposed_memory_ns", "idle_ns")]
+            parts = [figures.get(k) for k in ("compute_ns", "comm_exposed_ns", "memory_exposed_ns", "idle_ns")]
             if None not in parts and figures.get("span_ns") is not None and sum(parts) != figures["span_ns"]:
                 faults.append("the parts of a device are not its span")
             if any(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 RUN_SCHEMA: Final = "rankscope.run/1"
 ACCEPT_SCHEMA: Final = "rankscope.accept/1"
 KINDS: Final = ("training step", "prefill", "decode", "other")
+LARGEST: Final = 1e100
+"""No figure is larger; sums and squares of what is smaller stay finite."""
 Better = Literal["lower", "higher"]
+Amount = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class RunFigure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -19,12 +22,12 @@ class RunFigure(msgspec.Struct, frozen=True, omit_defaults=True):
     whether a change of it fails a check; others are shown. ``least`` is the smallest relative change that counts.
     """
 
-    value: float
+    value: Amount
     unit: str
     better: Better = "lower"
     gate: bool = False
-    least: float = 0.01
-    samples: list[float] = []
+    least: Amount = 0.01
+    samples: list[Amount] = []
     how: str = ""
 
 
@@ -41,10 +44,10 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a figure was judged to be when the run was checked; see ``viewer.analyses.gate.judge.Judgement``."""
 
     verdict: str
-    baseline: float | None = None
-    low: float | None = None
-    high: float | None = None
-    change: float | None = None
+    baseline: Amount | None = None
+    low: Amount | None = None
+    high: Amount | None = None
+    change: Amount | None = None
     runs: int = 0
     agreeing: int = 0
     suspect: bool = False

@@ -11,6 +11,7 @@ import numpy as np
 from viewer.analyses.gate.robust import F64, thin
 from viewer.exporters.gate_data import value_text
 from viewer.exporters.watch_data import Watched, sentence
+from viewer.views.text import one_line
 
 WIDTH: Final = 860
 HEIGHT: Final = 300
@@ -39,7 +40,7 @@ def watch_svg(series: Watched) -> str:
     parts = [_head(series)]
     for value in np.linspace(low + pad, high - pad, 4):
         parts.append(f'<path class="grid" d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}"/>')
-        label = escape(value_text(float(value), series.unit))
+        label = _text(value_text(float(value), series.unit))
         parts.append(f'<text class="soft" x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{label}</text>')
     for i in range(5):
         time = span * i / 4
@@ -73,8 +74,7 @@ def _line(series: Watched, times: F64, values: F64, x: Scale, y: Scale) -> list[
 
 
 def _head(series: Watched) -> str:
-    title = escape(f"{series.source}: {series.name}")
-    said = escape(sentence(series))
+    title, said = _text(f"{series.source}: {series.name}"), _text(sentence(series))
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"
  height="{HEIGHT}" font-family="sans-serif" font-size="12">
 <style>
@@ -87,3 +87,8 @@ svg {{ background: #ffffff; color: #1c2330 }}
 </style>
 <text x="{LEFT}" y="20" font-weight="bold" fill="currentColor">{title}</text>
 <text class="soft" x="{LEFT}" y="38">{said}</text>"""
+
+
+def _text(text: str) -> str:
+    """Escaped, without what XML cannot hold."""
+    return escape(one_line(text))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from viewer.base.errors import InputError
+from viewer.base.run_record import LARGEST
 
 MOST_LINE: Final = 1 << 16
 MOST_LINES: Final = 20_000_000
@@ -111,7 +112,7 @@ def _number(value: object) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= LARGEST else None
 
 
 def time_of(value: object) -> float | None:

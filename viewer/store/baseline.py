@@ -209,10 +209,12 @@ def _read(path: Path, kind: type[Kept], schema: str) -> Kept:
         raw = json.loads(data)
         if not isinstance(raw, dict) or raw.get("schema") != schema:
             raise InputError(str(path), f'is no record: it lacks "schema": "{schema}"')
-        return msgspec.convert(raw, kind)
+        record = msgspec.convert(raw, kind)
+        datetime.fromisoformat(record.time.replace("Z", "+00:00")).timestamp()  # told as a time later
+        return record
     except msgspec.ValidationError as error:
         raise InputError(str(path), f"holds a wrong value: {str(error)[:200]}") from None
     except RecursionError:
         raise InputError(str(path), "is nested too deeply") from None
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InputError(str(path), f"is half written or damaged: {str(error)[:120]}") from None

@@ -55,6 +55,10 @@ def test_a_record_is_never_written_over(tmp_path):
     assert not list(tmp_path.rglob("*.tmp"))
 
 
+_FIGURES = b'{"a": {"value": %s, "unit": ""}}'
+_RECORD = b'{"schema": "rankscope.run/1", "id": "x", "time": "%s", "load": "train", "figures": ' + _FIGURES + b"}"
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
@@ -64,6 +68,9 @@ def test_a_record_is_never_written_over(tmp_path):
         (b'{"schema": "rankscope.run/1"}', "wrong value"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"schema": "rankscope.run/1", "figures": {"a": {"value": "x"}}}', "wrong value"),
+        (_RECORD % (b"2026-01-01T00:00:00Z", b"1e308"), "wrong value"),
+        (_RECORD % (b"2026-01-01T00:00:00Z", b"NaN"), "wrong value"),
+        (_RECORD % (b"tomorrow", b"1.0"), "damaged"),
     ],
 )
 def test_a_damaged_record_is_left_out_with_a_sentence(tmp_path, data, why):

@@ -37,9 +37,10 @@ class Keys:
         return found
 
     def of_names(self, trace: Trace, codes: NDArray[np.int32], key: Callable[[str], Hashable] = str) -> I64:
-        """The numbers of names given as indexes into the strings of a trace (-1: no name)."""
+        """The numbers of names given as indexes into the strings of a trace; what has no name (-1) is one more."""
         table = np.full(len(trace.strings) + 1, -1, np.int64)
-        for code in distinct(codes):
+        without = [-1] if len(codes) and int(codes.min()) < 0 else []
+        for code in (*distinct(codes), *without):
             table[code] = self.number(key(trace.text(code)))
         out: I64 = table[codes]
         return out

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from viewer.app.gate.manifest import Load, Manifest
 from viewer.base.errors import InputError
-from viewer.base.run_record import RunFigure
+from viewer.base.run_record import LARGEST, RunFigure
 from viewer.store.small_file import read_small
 
 MOST_FIGURES: Final = 200
@@ -150,7 +150,7 @@ def given_figure(text: str) -> tuple[str, RunFigure]:
         number = float(value)
     except ValueError:
         number = math.nan
-    if not sign or not name.strip() or not math.isfinite(number):
+    if not sign or not name.strip() or not abs(number) <= LARGEST:
         raise InputError(f"--figure {text}", "is no NAME=NUMBER", "", "Write for example --figure ttft_ms=12.5.")
     return name.strip(), plain_figure(name.strip(), number)
 
@@ -175,8 +175,8 @@ def _figure(name: str, value: Any, path: str) -> RunFigure:
     numbers = [table.get("value"), *(samples if isinstance(samples, list) else [None])]
     if table.get("value") is None and isinstance(samples, list) and samples:
         numbers = list(samples)
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in numbers):
-        raise InputError(path, "holds a value that is no finite number", name)
+    if not all(isinstance(v, int | float) and not isinstance(v, bool) and abs(v) <= LARGEST for v in numbers):
+        raise InputError(path, f"holds a value that is no number up to {LARGEST:g}", name)
     import numpy as np
 
     base = plain_figure(name, float(np.median(numbers)) if table.get("value") is None else float(numbers[0]))

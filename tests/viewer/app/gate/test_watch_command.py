@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -88,3 +89,22 @@ def test_a_wrong_call_is_one_sentence(tmp_path, monkeypatch, capsys, words, said
     (tmp_path / "log.jsonl").write_text('{"a_ms": 1}\n')
     assert main(["watch", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_names_with_control_characters_make_a_plot_that_is_xml(tmp_path):
+    name = "loss_ms<script>\x1b[31m\x07"
+    log = tmp_path / "log.csv"
+    log.write_text(f"time,{name}\n" + "".join(f"{i},{i}\n" for i in range(300)))
+    assert main(["watch", str(log), "--metric", name, "--svg", str(tmp_path / "svg")]) == 1
+    (svg,) = (tmp_path / "svg").iterdir()
+    text = svg.read_text()
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert "&lt;script&gt;" in text
+
+
+@pytest.mark.parametrize("numbers", [("1e308", "-1e308"), ("1e308", "1", "nan", "inf")])
+def test_numbers_that_no_figure_has_are_left_out(tmp_path, capsys, numbers):
+    log = tmp_path / "log.csv"
+    log.write_text("time,step_ms\n" + "".join(f"{i},{numbers[i % len(numbers)]}\n" for i in range(300)))
+    assert main(["watch", str(log), "--svg", str(tmp_path / "svg")]) in (0, 2)
+    assert "defect" not in capsys.readouterr().err
