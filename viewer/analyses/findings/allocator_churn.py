@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
+from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.churn import MOSTLY, churn
 from viewer.analyses.memory.places import devices_of, steps_range
@@ -14,6 +15,11 @@ from viewer.store.session import Session
 
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
+    """One finding per thing that is said of devices."""
+    yield from folded(_each(session, cancel))
+
+
+def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
     """One finding per device whose steady steps do both."""
     for item, device, label in devices_of(session):
         cancel.check()
@@ -25,7 +31,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         size = median(found.given_bytes[steady].tolist())
         first, last = found.edges.first, found.edges.count - 1
         place = steps_range(session, item, device, found.edges, first, last)
-        yield JobFinding(
+        made = JobFinding(
             f"allocator-churn/{label}",
             "allocator-churn",
             f"{label}: the allocator gives {format_bytes(round(size))} back to the driver and asks for memory again in "
@@ -45,3 +51,4 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             f"Segments that are got and given back per step ({found.edges.source}); churn is both in at least "
             f"{MOSTLY:.0%} of the steps after warm-up, figures are medians.",
         )
+        yield OfDevice(label, "", size, made)

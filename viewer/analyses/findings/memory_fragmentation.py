@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.categories import bytes_by_category, held_rows
 from viewer.analyses.memory.edges import block_keys, key_text
@@ -21,12 +22,17 @@ HOLDERS = 4
 
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
-    """One finding per device: the largest request that failed."""
+    """The largest request that failed of each device; devices that fail alike are one finding."""
+    yield from folded(_each(session, cancel))
+
+
+def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
     for item, device, label in devices_of(session):
         cancel.check()
         failed = failed_requests(item.trace, device)
         if failed:
-            yield _finding(session, item, device, label, failed)
+            largest = max(f.requested for f in failed)
+            yield OfDevice(label, "", largest, _finding(session, item, device, label, failed))
 
 
 def _finding(session: Session, item: Input, device: int, label: str, failed: tuple[FailedRequest, ...]) -> JobFinding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.growth import LEAST_STEPS, RISING, growth
 from viewer.analyses.memory.places import devices_of, steps_range
@@ -15,6 +16,11 @@ NAMED = 5
 
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
+    """One finding per thing that is said of devices."""
+    yield from folded(_each(session, cancel))
+
+
+def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
     """One finding per device that grows."""
     for item, device, label in devices_of(session):
         cancel.check()
@@ -39,7 +45,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         told.append(
             Evidence(f"held at the borders of steps: {format_bytes(rise)} more after {last - first + 1} steps", place)
         )
-        yield JobFinding(
+        made = JobFinding(
             f"memory-leak/{label}",
             "memory-leak",
             f"{label}: memory grows by {format_bytes(round(found.bytes_per_step))} per step, most of it made at "
@@ -54,3 +60,4 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             f"after the first {first}, of makers that rise between at least {RISING:.0%} of all pairs of borders; "
             f"at least {LEAST_STEPS} steps.",
         )
+        yield OfDevice(label, top.text, found.bytes_per_step, made)

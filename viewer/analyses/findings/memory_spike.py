@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.places import devices_of, instant
 from viewer.analyses.memory.spikes import LEAST_SHARE, OUTLIER, spikes, step_peaks
@@ -13,6 +14,11 @@ from viewer.store.session import Session
 
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
+    """One finding per thing that is said of devices."""
+    yield from folded(_each(session, cancel))
+
+
+def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
     """One finding per device: the largest spike, the others as evidence."""
     for item, device, label in devices_of(session):
         cancel.check()
@@ -35,7 +41,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             for size, who, category in top.makers
         ]
         by = f", made at {top.makers[0][1]} ({top.makers[0][2]})" if top.makers else ""
-        yield JobFinding(
+        made = JobFinding(
             f"memory-spike/{label}",
             "memory-spike",
             f"{label}: step {number} peaks {format_bytes(top.excess)} above the others "
@@ -49,3 +55,4 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             f"Peak of allocated memory per step ({peaks.edges.source}), less a steady drift; a spike is more than "
             f"{OUTLIER:g} robust spreads and {LEAST_SHARE:.0%} above the median of the steps after warm-up.",
         )
+        yield OfDevice(label, number, top.excess, made)
