@@ -203,6 +203,16 @@ ACTIONS: Final = (
         "Open a second run of the job beside it: what changed, and the lanes of both on linked axes",
         "job",
     ),
+    ActionSpec("memory", "&Analyze", "&Memory", (), "", "Who holds what of a GPU's memory at any instant", "job"),
+    ActionSpec(
+        "memory_peak",
+        "&Go",
+        "Memory &Peak",
+        ("P",),
+        "",
+        "The instant at which most memory is allocated, and who holds it",
+        "job",
+    ),
     ActionSpec(
         "compare_folder", "&Analyze/Compare &with", "F&older…", (), "", "The same with the traces of a folder", "job"
     ),

@@ -114,6 +114,14 @@ PANELS: Final = (
         height=320,
     ),
     PanelSpec(
+        "memory",
+        "Memory",
+        "below",
+        action="memory",
+        tip="Who holds what of a GPU's memory at any instant, as maps and lists, and the peak against theory",
+        height=360,
+    ),
+    PanelSpec(
         "communication",
         "Communication",
         "below",

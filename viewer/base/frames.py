@@ -48,6 +48,13 @@ class LaneRow:
     """What it belongs to inside its rank ("GPU 0", "process 100"); "" for nothing."""
     counters: tuple[tuple[int, int], ...] = ()
     """(input index, number of the counter) of a lane of kind COUNTER, which has no parts."""
+    memory: tuple[tuple[int, int], ...] = ()
+    """(input index, row of memory_devices) of a lane of kind COUNTER that shows memory, which has no counters."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it shows values over time instead of slices."""
+        return bool(self.counters or self.memory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,10 @@ class Memo:
                 del self._building[key]
             mine.done.set()
 
+    def peek(self, key: Hashable) -> Any:
+        """The value of ``key`` if it is there, else None; never waits."""
+        return self._values.get(key)
+
     def __contains__(self, key: Hashable) -> bool:
         """Whether it is built: then :meth:`get` answers at once."""
         return key in self._values

@@ -26,6 +26,7 @@ class JobContext(QObject):
         selection_changed(Selection)
         window_changed(TimeRange): the visible range of session time moved.
         theme_changed(Theme)
+        instant_chosen(LaneRow, int): an instant (the job's own time) of a memory lane was clicked.
         reveal_requested(object): bring a SliceRef, GapRef, TimeRange or GroupRef into view (the timeline listens).
     """
 
@@ -34,6 +35,7 @@ class JobContext(QObject):
     window_changed = Signal(object)
     theme_changed = Signal(object)
     reveal_requested = Signal(object)
+    instant_chosen = Signal(object, object)
 
     def __init__(self, theme: Theme, work: WorkRunner, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from viewer.base.ids import Paint
 from viewer.base.kept import Note
 from viewer.base.selection import EMPTY, Selection
 from viewer.base.theme import Theme
+from viewer.base.work import CancelToken
 from viewer.panels.lane_looks import LaneLooks
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
@@ -22,8 +24,11 @@ from viewer.views.lane_hit import same_name
 from viewer.views.lane_lod import Built, LodStore, build
 from viewer.views.lane_sorting import sort_figures
 from viewer.views.lanes import LanePainter, build_tree, shrinks, warm_up
+from viewer.views.memory_lanes import lane_levels
 from viewer.views.missing import with_missing
 from viewer.views.shifted import Shifts, shifted_session, shown_notes, shown_selection
+
+log = logging.getLogger(__name__)
 
 Commit = Callable[[str, LaneArrangement, LaneArrangement, Callable[[LaneArrangement], None]], None]
 """(what it is, before, after, what puts one in force): makes a change that can be taken back."""
@@ -198,6 +203,7 @@ class TimelineLanes(QObject):
         self.looks.set_session(session, self.groups)
         for trace in self._lods.missing(session):
             self._build(trace)
+        self._read_memory()
         return same_job
 
     @property
@@ -289,6 +295,25 @@ class TimelineLanes(QObject):
                 self._place()
 
         self._work.submit("lane order", lambda cancel: sort_figures(session, sort, cancel), done)
+
+    def _read_memory(self) -> None:
+        """Build what memory lanes are drawn from; each shows when it is there."""
+        session = self._job
+
+        def read(cancel: CancelToken) -> None:
+            for group in self.groups:
+                for lane in group.lanes:
+                    if lane.memory:
+                        cancel.check()
+                        lane_levels(session, lane, wait=True)
+
+        def failed(error: Exception) -> None:
+            log.error("memory lanes cannot be drawn", exc_info=error)
+
+        if any(lane.memory for group in self.groups for lane in group.lanes):
+            self._work.submit("memory lanes", read, lambda _: self.changed.emit(), failed)
+        else:
+            self._work.cancel("memory lanes")
 
     def _build(self, trace: Trace) -> None:
         if id(trace) in self._building:

@@ -101,6 +101,10 @@ class TimelinePointer(QObject):
         elif hit.gap is not None:
             gap = gap_moved(hit.gap, self._context.session, self._lanes.shifts, -1)
             self._context.select(replace(now, gap=gap, group=group))
+        elif hit.time_ns is not None and hit.row.lane is not None and hit.row.lane.memory:
+            self._context.select(replace(now, group=group))
+            by = self._lanes.shifts.get(group, 0)
+            self._context.instant_chosen.emit(hit.row.lane, hit.time_ns - by)
         elif (step := self._step_at(at, hit)) is not None:
             self._panel.steps.select(step)
         else:

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from viewer.base.clock import Clock
 from viewer.base.findings import Finding
@@ -92,6 +92,10 @@ class Session:
     def memo(self, key: Hashable, build: Callable[[], T]) -> T:
         """A value derived from the traces and ranks of this session, not from its clocks; built once (thread-safe)."""
         return self._shared.get(key, build)
+
+    def peek(self, key: Hashable) -> Any:
+        """What :meth:`memo` has under a key by now, else None; never waits."""
+        return self._shared.peek(key)
 
     def clocked_memo(self, key: Hashable, build: Callable[[], T]) -> T:
         """As :meth:`memo`, for what depends on the clocks too."""

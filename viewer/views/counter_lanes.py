@@ -16,6 +16,7 @@ from viewer.base.ids import LaneKind
 from viewer.base.selection import TimeRange
 from viewer.base.units import format_bytes
 from viewer.store.session import RankGroup, Session
+from viewer.views.memory_lanes import memory_axis, memory_in, memory_values
 from viewer.views.text import one_line
 
 SECTION: Final = "counters"
@@ -100,6 +101,9 @@ def series_names(session: Session, lane: LaneRow) -> list[str]:
 
 def value_axis(session: Session, lane: LaneRow) -> ValueAxis:
     """The axis of a counter over all its samples, so that it stays while the window moves."""
+    if lane.memory:
+        top = memory_axis(session, lane)
+        return ValueAxis(0.0, top, "0", format_bytes(round(top)))
     low, high = np.inf, -np.inf
     for source, track in counter_parts(session, lane):
         for one in series(session.inputs[source].trace, track):
@@ -130,6 +134,8 @@ def value_text(value: float, unit: str) -> str:
 
 def values_at(session: Session, lane: LaneRow, time_ns: int) -> tuple[str, ...]:
     """``"series: value"`` of each series of a counter at an instant of the session."""
+    if lane.memory:
+        return memory_values(session, lane, time_ns)
     unit = unit_of(session, lane)
     found: dict[str, float] = {}
     for source, track in counter_parts(session, lane):
@@ -148,6 +154,8 @@ def values_at(session: Session, lane: LaneRow, time_ns: int) -> tuple[str, ...]:
 
 def has_values(session: Session, lane: LaneRow, window: TimeRange) -> bool:
     """Whether a counter has a value somewhere in a window."""
+    if lane.memory:
+        return memory_in(session, lane, window)
     return any(
         int(one.time_ns[0]) < session.inputs[source].clock.to_raw(window.end_ns)
         for source, track in counter_parts(session, lane)
@@ -157,6 +165,8 @@ def has_values(session: Session, lane: LaneRow, window: TimeRange) -> bool:
 
 def counter_matches(query: Query, session: Session, lane: LaneRow) -> bool:
     """Whether a filter leaves a counter: by rank, process, lane and names; it has no stream, class or duration."""
+    if lane.memory:
+        return any(_matches(query, session, source, Track(-1, "", lane.label, (), (), 0)) for source, _ in lane.memory)
     return any(_matches(query, session, source, track) for source, track in counter_parts(session, lane))
 
 

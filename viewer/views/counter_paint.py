@@ -15,6 +15,7 @@ from viewer.store.session import Session
 from viewer.views.counter_lanes import ValueAxis, counter_parts, series_names, value_axis
 from viewer.views.lane_lod import LodStore
 from viewer.views.lane_plan import Plan
+from viewer.views.memory_paint import draw_memory
 from viewer.views.palette import GROUNDS, rgb
 
 I64 = NDArray[np.int64]
@@ -52,6 +53,9 @@ def draw_counters(
         y, height, above = (int(px[at]) for px in current.line_px)
         top, bottom = max(y, above, 0), min(y + height, tall)
         if bottom <= top or height < 2:
+            continue
+        if lane.memory:
+            draw_memory(image[top:bottom], session, lane, window, cut, columns, top - y, height, hair, theme)
             continue
         axis = value_axis(session, lane)
         ground = np.array(rgb(theme[GROUNDS[int(current.ground_of[top])]]))
@@ -125,7 +129,8 @@ def axis_names(session: Session, current: Plan, wide: int, dpr: float, theme: Th
             continue
         axis = value_axis(session, lane)
         columns_of.append((y, size, above, lods.text_id(axis.high_text)))
-        columns_of.append((y + height - size, size, above, lods.text_id(axis.low_text)))
+        if not lane.memory:  # what is stacked from below begins at 0
+            columns_of.append((y + height - size, size, above, lods.text_id(axis.low_text)))
     ys, heights, aboves, numbers = np.array(columns_of, np.int64).reshape(-1, 4).T.copy()
     ends = np.full(len(ys), min(float(wide), _LABEL_WIDE * dpr))
     color = np.full(len(ys), _packed(rgb(theme["text"])), np.uint32)

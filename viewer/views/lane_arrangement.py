@@ -207,7 +207,7 @@ def arrange(groups: tuple[LaneGroup, ...], now: LaneArrangement, shown: frozense
             continue
         folded = group.key in now.collapsed
         lanes = [x for x in _shown_lanes(group, now, shown) if x.key not in now.hidden and x.key not in pinned]
-        if shown is not None and not any(lane.parts or lane.counters for lane in lanes):
+        if shown is not None and not any(lane.parts or lane.sampled for lane in lanes):
             continue
         rows.append(PlacedRow(y, HEADER_HEIGHT, group, None, HEADER_HEIGHT - 2 * HEADER_PAD, folded=folded))
         y += HEADER_HEIGHT

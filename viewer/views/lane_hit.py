@@ -60,7 +60,7 @@ def hit(
     found = _nearest(session, rows, window, width, x)
     if found is not None:
         return Hit(placed, slice=found, box=_box(session, found, placed, y, window, width))
-    if placed.lane is not None and placed.lane.counters:
+    if placed.lane is not None and placed.lane.sampled:
         return Hit(placed, time_ns=time_at(window, width, x))
     if placed.lane is not None and placed.lane.kind is LaneKind.STREAM:
         return Hit(placed, gap=_gap(session, placed, time_at(window, width, x)))

@@ -120,7 +120,7 @@ def plan(session: Session, placement: Placement, top: int, height: int, dpr: flo
     }
     first = np.array([round((line.y - top) * dpr) for line in lines], np.int64)
     tall_px = np.array([round(line.height * dpr) for line in lines], np.int64)
-    counters = tuple(i for i, line in enumerate(lines) if line.lane is not None and line.lane.counters)
+    counters = tuple(i for i, line in enumerate(lines) if line.lane is not None and line.lane.sampled)
     line_px = (first, tall_px, np.array(above, np.int64))
     return Plan(tuple(lines), line_of, ground_of, under_of, sources, line_px, counters)
 

@@ -14,6 +14,7 @@ from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Lane, Trace
 from viewer.views.counter_lanes import counter_lanes
 from viewer.views.lane_rare import more_row, rare_threads
+from viewer.views.memory_lanes import ROW_PX, memory_lanes
 from viewer.views.text import one_line
 
 HEADER_HEIGHT: Final = 28
@@ -44,7 +45,8 @@ def build_tree(session: Session) -> tuple[LaneGroup, ...]:
     """The groups of a session in order, each with its lanes in order.
 
     A stream's marks (annotations, waits) come just above it, streams before threads, threads before the rest. Lanes
-    that are the same in several segments of a rank are one lane with several parts. Counters come below the streams.
+    that are the same in several segments of a rank are one lane with several parts. Memory and counters come below the
+    streams.
     """
     repeats = Counter(g.label for g in session.groups)
     seen: Counter[str] = Counter()
@@ -59,13 +61,13 @@ def build_tree(session: Session) -> tuple[LaneGroup, ...]:
 
 def default_row_height(lane: LaneRow) -> int:
     """Height of one sub-row: full for streams, smaller the deeper a thread is."""
-    full = _FULL_HEIGHT[lane.kind]
+    full = full_row_height(lane)
     return max(_SMALLEST_SUB_ROW, min(full, DEEP_THREAD_PX // max(lane.sub_rows, 1)))
 
 
 def full_row_height(lane: LaneRow) -> int:
     """Height of one sub-row in which names can be read, however deep the lane is."""
-    return _FULL_HEIGHT[lane.kind]
+    return ROW_PX if lane.memory else _FULL_HEIGHT[lane.kind]
 
 
 def shrinks(lane: LaneRow) -> bool:
@@ -177,7 +179,8 @@ def _lanes(session: Session, group: RankGroup, prefix: str) -> tuple[LaneRow, ..
     places = {row.section: i for i, (_, row) in reversed(list(enumerate(rows)))}
     found = sorted((row for _, row in rows), key=lambda row: places[row.section])
     on_gpu = sum(row.kind in (LaneKind.STREAM, LaneKind.STREAM_MARKS) for row in found)
-    return (*found[:on_gpu], *counter_lanes(session, group, prefix), *found[on_gpu:])
+    values = (*memory_lanes(session, group, prefix), *counter_lanes(session, group, prefix))
+    return (*found[:on_gpu], *values, *found[on_gpu:])
 
 
 def section_of(lane: Lane) -> str:

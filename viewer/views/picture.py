@@ -20,6 +20,7 @@ from viewer.store.session import Session
 from viewer.views.lane_looks import Coloring, swatches
 from viewer.views.lane_tree import build_tree
 from viewer.views.lanes import LanePainter, LodStore
+from viewer.views.memory_lanes import lane_levels
 from viewer.views.picture_canvas import Canvas
 from viewer.views.picture_colors import BY_CLASS, Inks, LaneColors, LegendEntry, class_entries
 from viewer.views.picture_kept import STRIP, draw_marks, marks_inside
@@ -146,6 +147,9 @@ class _Composer:
         area, remarks, legend, legend_top = self._fit(top + axis_height + flags + strip, low)
         axis = Bounds(area.area.x, top, area.area.width, axis_height)
 
+        for row in area.chosen.placement.rows:
+            if row.lane is not None and row.lane.memory:
+                lane_levels(session, row.lane, wait=True)
         painter = LanePainter(session, area.chosen.placement, request.theme, self.lods)
         request.colors.dress(painter)
         inks = Inks(request.colors, request.theme)

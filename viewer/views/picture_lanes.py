@@ -200,7 +200,7 @@ class LaneArea:
         font, pad = self.canvas.font["lane"], self.canvas.px(4)
         for row in self.visible():
             top, bottom = self._span(row)
-            if row.lane is None or not row.lane.counters or row.height < 2.2 * font.size:
+            if row.lane is None or not row.lane.sampled or row.height < 2.2 * font.size:
                 continue
             if bottom - top < row.height:
                 continue

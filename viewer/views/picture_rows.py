@@ -20,6 +20,7 @@ LEAST_ROW: Final = 8
 LEAST_DEEP_ROW: Final = 5
 HEADER: Final = 21
 LEAST_COUNTER: Final = 18
+LEAST_MEMORY: Final = 36
 DEEP_LANE: Final = 130
 """Plain px that a deep lane takes at most, unless its sub-rows would get too low."""
 READABLE_ROW: Final = 15
@@ -69,7 +70,7 @@ class Chosen:
 
 def levels_used(session: Session, lane: LaneRow, window: TimeRange) -> int:
     """Levels of a lane down to the deepest that has a slice (a value) in the window; 0 when none has."""
-    if lane.counters:
+    if lane.sampled:
         return int(has_values(session, lane, window))
     deepest = 0
     for part, lane_id in lane.parts:
@@ -188,6 +189,8 @@ def place_scaled(groups: Sequence[LaneGroup], row_height: int, deep: int, factor
     def height_of(lane: LaneRow) -> int:
         if lane.kind is LaneKind.STREAM:
             return row_height
+        if lane.memory:
+            return max(row_height, LEAST_MEMORY)
         if lane.kind is LaneKind.COUNTER:
             return max(row_height, LEAST_COUNTER)
         return min(deep, max(LEAST_DEEP_ROW, DEEP_LANE // max(1, lane.sub_rows)))

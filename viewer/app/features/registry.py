@@ -15,6 +15,7 @@ from viewer.app.features.lane_view import LaneView
 from viewer.app.features.launch_queues import LaunchQueues
 from viewer.app.features.marks import MarksFeature
 from viewer.app.features.measure import Measuring
+from viewer.app.features.memory import Memory
 from viewer.app.features.navigation import Navigation
 from viewer.app.features.pack import SavePack
 from viewer.app.features.panel_bar import PanelButtons
@@ -45,6 +46,7 @@ FEATURES: Final[tuple[type[Feature], ...]] = (
     ClocksFeature,
     Running,
     Stragglers,
+    Memory,
     RunHistory,
     Comparing,
     Findings,

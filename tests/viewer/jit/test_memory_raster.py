@@ -1,0 +1,47 @@
+"""Blocks as pixels, against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from viewer.jit.memory_raster import fill_boxes, fill_layers, stack_blocks
+
+
+def test_layers_fill_from_edge_to_edge_inside_the_image() -> None:
+    image = np.zeros((4, 2), np.uint32)
+    edges = np.array([[6, 6], [4, 6], [1, 3]], np.int32)  # the lane's rows 1..4 are in sight
+    fill_layers(image, 1, edges, np.array([7, 9], np.uint32))
+    assert image[:, 0].tolist() == [9, 9, 9, 7]
+    assert image[:, 1].tolist() == [0, 0, 9, 9]
+
+
+def test_the_last_box_lies_on_top() -> None:
+    out = np.full((2, 3), -1, np.int32)
+    one = [np.array(v, np.int32) for v in ([0, 1], [3, 2], [0, 0], [2, 1], [5, 6])]
+    fill_boxes(*one, out)
+    assert out.tolist() == [[5, 6, 5], [5, 5, 5]]
+
+
+blocks_of = st.lists(st.tuples(st.integers(-2, 9), st.integers(0, 12), st.integers(1, 9)), max_size=8)
+
+
+@settings(max_examples=80)
+@given(blocks_of, st.lists(st.integers(-1, 12), min_size=1, max_size=5), st.integers(0, 5))
+def test_stacks_are_those_of_a_plain_loop(
+    blocks: list[tuple[int, int, int]], events: list[int], beyond: int
+) -> None:
+    blocks.sort()
+    events.sort()
+    made, gone, size = (np.array([b[k] for b in blocks], np.int64) for k in range(3))
+    held_at = [[k for k, (m, g, _) in enumerate(blocks) if m <= e < g] for e in events]
+    level = np.array([beyond + sum(blocks[k][2] for k in held) for held in held_at], np.float64)
+    tall = 40
+    out = np.full((tall, len(events)), -1, np.int32)
+    columns = np.array(events, np.int64)
+    stack_blocks(made, gone, size, columns, level, 0.0, 1.0, np.zeros(len(blocks), np.int32), -2, out)
+    for column, held in enumerate(held_at):
+        expected = [-2] * beyond + [k for k in held for _ in range(blocks[k][2])]
+        expected = (expected + [-1] * tall)[:tall]
+        assert out[::-1, column].tolist() == expected

@@ -1,0 +1,111 @@
+"""Blocks of memory as pixels: layers that are stacked per column, blocks that lie at addresses, blocks by size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.jit.config import kernel
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+F64 = NDArray[np.float64]
+U32 = NDArray[np.uint32]
+
+
+@kernel
+def fill_layers(image: U32, first: int, edges: I32, colors: U32) -> Any:
+    """Fill every column of an image from layer to layer.
+
+    Args:
+        image: uint32[height, width], changed.
+        first: the number in a lane's rows of the image's row 0.
+        edges: int32[layers + 1, width], rows from below upward: layer k covers [edges[k + 1], edges[k]).
+        colors: uint32[layers].
+    """
+    height, width = image.shape
+    for layer in range(len(colors)):
+        for column in range(width):
+            top = max(edges[layer + 1, column] - first, 0)
+            bottom = min(edges[layer, column] - first, height)
+            for row in range(top, bottom):
+                image[row, column] = colors[layer]
+
+
+@kernel
+def fill_boxes(x0: I32, x1: I32, y0: I32, y1: I32, numbers: I32, out: I32) -> Any:
+    """Write numbers into boxes of pixels, the last one on top.
+
+    Args:
+        x0: int32[n], first columns, inside the image.
+        x1: int32[n], one past the last ones.
+        y0: int32[n], first rows, inside the image.
+        y1: int32[n], one past the last ones.
+        numbers: int32[n], what is written.
+        out: int32[height, width], changed.
+    """
+    for k in range(len(numbers)):
+        for row in range(y0[k], y1[k]):
+            for column in range(x0[k], x1[k]):
+                out[row, column] = numbers[k]
+
+
+@kernel
+def stack_blocks(
+    made: I64, gone: I64, size: I64, events: I64, level: F64, low: float, scale: float, held: I32, rest: int, out: I32
+) -> Any:
+    """Stack what is held after an event of each column, in the order in which it was made, from below.
+
+    Args:
+        made: int64[n] ascending, the event that made a block; below every column's when it was there before.
+        gone: int64[n], the event after which it is held no more.
+        size: int64[n], bytes.
+        events: int64[width] not falling.
+        level: float64[width], bytes of each column; what they have beyond the blocks lies below them. NaN: not known.
+        low: bytes at the lower border of the image.
+        scale: rows per byte.
+        held: int32[n], room for the numbers of held blocks.
+        rest: what is written for bytes beyond the blocks.
+        out: int32[height, width], changed: the number of a block per pixel.
+    """
+    height, width = out.shape
+    count = 0
+    upcoming = 0
+    total = len(made)
+    for column in range(width):
+        event = events[column]
+        while upcoming < total and made[upcoming] <= event:
+            if gone[upcoming] > event:
+                held[count] = upcoming
+                count += 1
+            upcoming += 1
+        kept = 0
+        whole = 0
+        for k in range(count):
+            block = held[k]
+            if gone[block] > event:
+                held[kept] = block
+                kept += 1
+                whole += size[block]
+        count = kept
+        at = 0.0
+        if level[column] > whole:  # false for NaN
+            at = level[column] - whole
+        top = (at - low) * scale
+        for row in range(int(min(max(np.floor(top + 0.5), 0.0), float(height)))):
+            out[height - 1 - row, column] = rest
+        for k in range(count):
+            block = held[k]
+            begin = top
+            at += size[block]
+            top = (at - low) * scale
+            if top <= 0.0:
+                continue
+            if begin >= height:
+                break
+            first = int(max(np.floor(begin + 0.5), 0.0))
+            last = int(min(np.floor(top + 0.5), float(height)))
+            for row in range(first, last):
+                out[height - 1 - row, column] = block
