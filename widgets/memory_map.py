@@ -128,6 +128,10 @@ class MemoryMapView(PaintedWidget):
         painter.fillRect(area, color(theme, "base"))
         if frame is None or self._image is None:
             return
+        if frame.message:
+            painter.setPen(color(theme, "muted"))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, frame.message)
+            return
         painter.save()
         painter.setClipRect(area)
         seen, whole = self._span, frame.span

@@ -206,6 +206,30 @@ def warm_engine() -> None:
         range_table(session, {0: None}, {})
         for row in range(len(session.inputs[0].trace)):
             breakdown(session, Selection(slice=SliceRef(0, row)))
+        _warm_memory(Path(folder))
+
+
+def _warm_memory(folder: Path) -> None:
+    """The same with a snapshot of one block."""
+    import pickle
+
+    import numpy as np
+
+    from viewer.importers.opening import JobOpener
+    from viewer.jit.memory_raster import fill_boxes, stack_blocks
+    from viewer.store.cache import Cache
+
+    frames = [{"name": "f", "filename": "f.py", "line": 1}]
+    block = {"address": 512, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": frames}
+    event = {"addr": 512, "size": 500, "stream": 0, "frames": frames}
+    events = [event | {"action": "alloc", "time_us": 1}, event | {"action": "free_requested", "time_us": 2}]
+    segment = {"device": 0, "address": 512, "total_size": 512, "stream": 0, "segment_type": "small", "blocks": [block]}
+    path = folder / "tiny.pickle"
+    path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [events]}))
+    JobOpener([path], cache=Cache(folder / "cache"), workers=1).open()
+    made, place, out = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
+    stack_blocks(made, made + 1, made + 1, made, np.ones(1), 0.0, 1.0, place.copy(), -2, out)
+    fill_boxes(place, place + 1, place, place + 1, place, out)
 
 
 def main(parts: list[str]) -> int:

@@ -50,3 +50,5 @@ class MapFrame:
     free: bool = True
     moves: bool = True
     told: str = ""
+    message: str = ""
+    """Why there is nothing to see, "" where there is."""

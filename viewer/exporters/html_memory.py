@@ -31,10 +31,8 @@ def section(page: Page) -> Markup | str | None:
     told = [(page.rank_name(r), d) for r in page.data["ranks"] for d in _devices(r["memory"])]
     if not told:
         return "No allocator events are in the files: record them with profile_memory=True, or open a memory snapshot."
-    out: list[Child] = [_peaks(told), _bars(told)]
-    for make in (_theory, _growth, _failed):
-        out.append(make(told))
-    return joined([one for one in out if one is not None])
+    parts = (make(told) for make in (_peaks, _bars, _theory, _growth, _failed))
+    return joined([one for one in parts if one is not None])
 
 
 def _devices(memory: Json | None) -> list[Json]:
@@ -50,7 +48,10 @@ def _peaks(told: list[tuple[str, Json]]) -> Markup:
         (
             who,
             name(d["device"], 40),
-            *(_size(d[key]) for key in ("peak_allocated", "peak_reserved", "unused_reserve_at_peak", "final_allocated")),
+            *(
+                _size(d[key])
+                for key in ("peak_allocated", "peak_reserved", "unused_reserve_at_peak", "final_allocated")
+            ),
             _size(d["capacity"]),
             str(d["ooms"]),
         )
@@ -100,8 +101,10 @@ def _theory(told: list[tuple[str, Json]]) -> Markup | None:
 def _growth(told: list[tuple[str, Json]]) -> Markup | None:
     rows: list[tuple[Child, ...]] = []
     for who, d in told:
-        for m in (d["growth"] or {}).get("makers", ()):
-            rows.append((who, name(m["maker"], 200), m["category"], _size(m["bytes_per_step"]), _size(m["held"])))
+        rows += [
+            (who, name(m["maker"], 200), m["category"], _size(m["bytes_per_step"]), _size(m["held"]))
+            for m in (d["growth"] or {}).get("makers", ())
+        ]
     if not rows:
         return None
     headers = ("rank", "made by", "category", "per step", "held at the end")

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from viewer.base.frames import Names
 from viewer.jit.lod import Lod, build_lod, no_lod
+from viewer.jit.memory_raster import fill_layers
 from viewer.jit.raster import compose, find_wide, first_from, first_touching, mark, sample
 from viewer.jit.stamp import hatch, stamp
 from viewer.views.palette import INKS
@@ -101,6 +102,7 @@ def warm_up() -> None:
     compose(image, rows.astype(np.int32), rows, rows, ground, fills, fills[0, :, 0].copy(), 1, 0, *lines)
     inks = fills[0, :, 0].copy()
     hatch(image, rows.astype(np.int32), lines[0], lines[1], np.zeros(INKS, np.uint8), inks, 6, 1)
+    fill_layers(image, 0, np.zeros((2, 8), np.int32), np.zeros(1, np.uint32))
     one = np.zeros(1, np.int64)
     box = np.zeros(1), np.full(1, 8.0), one, one + 2, one, one, np.zeros(1, np.uint32)
     stamp_names(image, Names(*box, []), one, one, np.zeros(4, np.uint8), np.ones((3, 1), np.int64), 0, 1)

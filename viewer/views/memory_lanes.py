@@ -143,6 +143,8 @@ def memory_values(session: Session, lane: LaneRow, time_ns: int) -> tuple[str, .
         out.append(f"capacity: {format_bytes(room)}")
     if levels.categories is not None:
         held = levels.categories.at(np.array([raw], np.int64))[:, 0]
+        if held.min() < 0:
+            out.append("its blocks sum to more: frees are missing in the events")
         told = sorted(((int(v), CATEGORY_NAMES[c]) for c, v in enumerate(held) if v > 0), reverse=True)
         out += [f"  {name}: {format_bytes(size)}" for size, name in told]
     return tuple(out)

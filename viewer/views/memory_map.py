@@ -61,6 +61,13 @@ KIND_NAMES: Final = {
 }
 
 
+_EMPTY: Final = {
+    MapKind.SIZES: "The source tells no events of blocks.",
+    MapKind.ADDRESSES: "The source tells no addresses of blocks.",
+    MapKind.SEGMENTS: "The source tells no segments: a memory snapshot does.",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class MemoryMap:
     """A map that was computed: ``numbers`` int32[height, width] says what lies under each pixel."""
@@ -140,8 +147,9 @@ def build_map(
     unit = "ns" if timed else "events"
     told = f"{KIND_NAMES[kind]}: {seen.length:,} {unit} wide, {format_bytes(round(seen.height))} high"
     frame = MapFrame(
-        np.zeros((0, 0), np.uint32), seen, whole, x_ticks, y_ticks, kind is not MapKind.SEGMENTS, moves, told
-    )
+        np.zeros((0, 0), np.uint32), seen, whole, x_ticks, y_ticks, kind is not MapKind.SEGMENTS, moves, told,
+        "" if (numbers != NOTHING).any() or span is not None else _EMPTY[kind],
+    )  # fmt: skip
     return painted(session, MemoryMap(kind, item, device, numbers, frame, timed, holes), theme, None)
 
 

@@ -27,6 +27,8 @@ _STRENGTH: Final = 0.78
 _GREY: Final = 0.45
 """How much of the muted colour what is not known has."""
 _DASH: Final = 6
+SLACK: Final = 0.01
+"""Blocks may sum to so much more than the total: sizes are rounded, and events of one instant come one by one."""
 
 
 def packed(color: Any) -> int:
@@ -110,6 +112,22 @@ def peak_instants(levels: MemoryLevels, cut: tuple[I64, I64]) -> tuple[I64, I64]
     return known, levels.peaks.largest(np.maximum(a[known], 0), b[known])
 
 
+def trusted(levels: MemoryLevels, times: I64) -> I64:
+    """int64[categories, n]: bytes by category at instants.
+
+    Where blocks sum to more than the source's own total (their frees are not in its events), the total alone is true:
+    it counts as unknown.
+    """
+    assert levels.categories is not None
+    found = levels.categories.at(times)
+    total = found.sum(axis=0)
+    wrong = np.flatnonzero(found.min(axis=0) < -SLACK * np.abs(total))
+    found = np.maximum(found, 0)
+    found[:, wrong] = 0
+    found[Category.UNKNOWN, wrong] = np.maximum(total[wrong], 0)
+    return found
+
+
 def _layers(
     part: NDArray[np.uint32],
     levels: MemoryLevels,
@@ -129,7 +147,7 @@ def _layers(
         sums = held.value[at][None, :]
         inks = [colors[Category.UNKNOWN]]
     else:
-        found = np.maximum(levels.categories.at(held.time_ns[at]), 0)
+        found = trusted(levels, held.time_ns[at])
         sums = np.cumsum([found[c] for c in ORDER], axis=0).astype(np.float64)
         inks = [colors[c] for c in ORDER]
     edges = np.full((len(sums) + 1, part.shape[1]), height, np.int32)

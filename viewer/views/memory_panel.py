@@ -35,6 +35,7 @@ from viewer.store.session import Input, Session
 from viewer.views.figures import TableMaker, absent, num, pct, plural, share, shown, since_origin, word
 from viewer.views.memory_blocks import age, block_section, maker_text, pool_text
 from viewer.views.memory_lanes import on_clock
+from viewer.views.memory_paint import SLACK
 
 MOST_BLOCKS: Final = 2_000
 MOST_ROWS: Final = 20
@@ -156,6 +157,14 @@ def _sentence(
     text = " ".join(parts) + "."
     if not at_peak and found.peak_allocated is not None:
         text += f" Peak: {format_bytes(found.peak_allocated)}."
+    rows = held_rows(item.trace, found.number, event)
+    blocks = int(item.trace.tables["blocks"].size[rows].sum())
+    if allocated is not None and blocks > allocated * (1 + SLACK):
+        text += (
+            f" Its blocks sum to {format_bytes(blocks)}, more than that: frees are missing in its events, so blocks "
+            "and categories are not to be trusted."
+        )
+        return text, True
     if found.ooms:
         text += f" {plural(found.ooms, 'request')} failed."
     return text, found.ooms > 0
@@ -480,10 +489,16 @@ def ranks_view(session: Session) -> RanksView:
             top = float(np.nanmax(values))
             heat = HeatFrame(tuple(labels), ("peak", *names), values, "GiB", "memory", 0.0, top if top > 0 else 1.0)
         fullest = int(np.argmax(levels))
-        sentence = f"{labels[0]}: its peak is {format_bytes(levels[0])}." if len(peaks) == 1 else (
-            f"{plural(len(peaks), 'rank')}: peaks from {format_bytes(min(levels))} to {format_bytes(max(levels))} "
-            f"({labels[fullest]})."
+        sentence = (
+            f"{labels[0]}: its peak is {format_bytes(levels[0])}."
+            if len(peaks) == 1
+            else (
+                f"{plural(len(peaks), 'rank')}: peaks from {format_bytes(min(levels))} to {format_bytes(max(levels))} "
+                f"({labels[fullest]})."
+            )
         )
+        if any(v < 0 for x in parts for v in x.values()):
+            sentence += " Negative: blocks sum to more than the source's total, their frees are missing in its events."
         return RanksView(sentence, table.frame(), heat, tuple(targets))
 
     return session.clocked_memo("memory ranks view", build)

@@ -18,7 +18,6 @@ from viewer.app.clocks import settle_clocks
 from viewer.app.html_page import page_bytes
 from viewer.base.selection import SliceRef, TimeRange
 from viewer.exporters import html_page, html_stragglers
-from viewer.exporters.html_memory import flat
 from viewer.exporters.html_page import html_report
 from viewer.exporters.html_parts import Markup, bar, joined, tag, text
 from viewer.exporters.html_sections import SECTIONS
@@ -268,13 +267,6 @@ def test_the_heat_map_has_a_cell_for_every_late_step(late: Session, monkeypatch:
     part = part[part.index('<section id="stragglers"') :]
     assert part.count("<title>rank 3, step") == 12
     assert "<title>rank 1, step" not in part
-
-
-def test_memory_is_read_from_nested_figures() -> None:
-    told = {"devices": [{"peak_bytes": 5, "name": "x", "parts": {"weights_bytes": 2}}], "count": 3, "flag_bytes": True}
-    assert flat(told) == {"peak_bytes": 5, "parts weights_bytes": 2}
-    assert flat([]) == {}
-    assert flat(None) == {}
 
 
 def test_markup_is_joined_and_texts_are_escaped() -> None:

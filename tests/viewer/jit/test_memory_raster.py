@@ -29,9 +29,7 @@ blocks_of = st.lists(st.tuples(st.integers(-2, 9), st.integers(0, 12), st.intege
 
 @settings(max_examples=80)
 @given(blocks_of, st.lists(st.integers(-1, 12), min_size=1, max_size=5), st.integers(0, 5))
-def test_stacks_are_those_of_a_plain_loop(
-    blocks: list[tuple[int, int, int]], events: list[int], beyond: int
-) -> None:
+def test_stacks_are_those_of_a_plain_loop(blocks: list[tuple[int, int, int]], events: list[int], beyond: int) -> None:
     blocks.sort()
     events.sort()
     made, gone, size = (np.array([b[k] for b in blocks], np.int64) for k in range(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +14,23 @@ from tests.support.memory import MIB, FakeAllocator, profiler_events
 from tests.support.memory_job import Planted, training
 from tests.support.themes import theme
 from tests.viewer.importers.texts import open_job, write_json
+from viewer.analyses.memory.figures import device_events
+from viewer.analyses.memory.series import CategorySeries
 from viewer.base.allocator import Category
 from viewer.base.frames import LaneRow
+from viewer.base.scene import SceneImage
 from viewer.base.selection import TimeRange
+from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.views.counter_lanes import has_values, value_axis, values_at
 from viewer.views.lane_tree import build_tree, place
 from viewer.views.lanes import LanePainter
 from viewer.views.memory_lanes import ROW_PX, lane_levels
 from viewer.views.memory_levels import PeakIndex
-from viewer.views.memory_paint import category_colors, packed
+from viewer.views.memory_paint import category_colors, packed, trusted
+from viewer.views.memory_panel import choices, memory_view
 from viewer.views.palette import rgb
+from viewer.views.picture import PictureRequest, picture_scene
 
 
 def lanes_of(session: Session) -> list[LaneRow]:
@@ -60,7 +67,7 @@ def test_a_snapshot_and_a_trace_have_one_lane_per_device(tmp_path: Path) -> None
     a = training(Planted(steps=3))
     (lane,) = lanes_of(open_job(tmp_path, snapshot(tmp_path, a)).session)
     assert (lane.label, lane.section) == ("memory cuda:0", "memory")
-    trace = write_json(tmp_path / "trace.json", {"traceEvents": profiler_events(a)})
+    trace = write_json(tmp_path / "trace.json", profiler_events(a))
     session = open_job(tmp_path, trace).session
     (lane,) = lanes_of(session)
     assert lane.key.endswith("/memory profiler cuda:0")
@@ -146,3 +153,42 @@ def test_values_at_an_instant_add_up(tmp_path: Path) -> None:
     first = item.clock.to_session(int(times[0]))
     assert has_values(session, lane, TimeRange(first, first + 10))
     assert not has_values(session, lane, TimeRange(first - 10, first))
+
+
+def test_blocks_that_sum_to_more_than_the_total_have_no_layers(tmp_path: Path) -> None:
+    instant = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1}
+    events = [
+        instant
+        | {"ts": 10 * k, "args": {"Total Allocated": 1000, "Total Reserved": 4000, "Bytes": 900, "Addr": 4096 * k,
+                                  "Device Id": 0, "Device Type": 1}}
+        for k in range(1, 5)
+    ]  # fmt: skip
+    session = open_job(tmp_path, write_json(tmp_path / "trace.json", events)).session
+    (lane,) = lanes_of(session)
+    ((item, device, levels),) = lane_levels(session, lane, wait=True)
+    times = item.trace.tables["allocator_events"].time_ns[:]
+    assert levels.categories is not None
+    made = [times[:0]] * len(Category)
+    sums = [np.zeros(1, np.int64)] * len(Category)
+    made[Category.ACTIVATIONS], sums[Category.ACTIVATIONS] = times, np.arange(5) * 900
+    none = (times[:0],) * len(Category)
+    zero = (np.zeros(1, np.int64),) * len(Category)
+    beyond = np.array([100, 100, -800, -1700, -2600])
+    shown = CategorySeries(tuple(made), tuple(sums), none, zero, times, beyond)
+    held = trusted(replace(levels, categories=shown), times)
+    assert held[Category.ACTIVATIONS].tolist() == [900, 0, 0, 0]
+    assert held[Category.UNKNOWN].tolist() == [100, 1000, 1000, 1000]
+    (choice,) = choices(session)
+    view = memory_view(session, choice, device_events(item.trace, device).stop - 1, None, CancelToken())
+    assert view.warning
+    assert "Its blocks sum to 3.516 KiB, more than that" in view.sentence
+
+
+def test_a_picture_shows_the_memory_lane(tmp_path: Path) -> None:
+    session = open_job(tmp_path, snapshot(tmp_path, training(Planted(steps=3)))).session
+    extent = session.extent()
+    assert extent is not None
+    scene = picture_scene(session, PictureRequest(extent, 800, 400, theme()))
+    (image,) = (item for item in scene.items if isinstance(item, SceneImage))
+    colors = category_colors(theme(), 0.78)
+    assert (image.pixels == colors[Category.WEIGHTS]).any()
