@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QGridLayout, QWidget
 
 from viewer.base.frames import Figure
 from viewer.base.theme import Theme
+from widgets.font_scale import resized
 from widgets.theming import color, set_shown, set_tip
 from widgets.wrap_label import WrapLabel
 
@@ -163,9 +164,7 @@ class FigureList(QWidget):
         self._grid.addWidget(row.value, line, 1)
         self._grid.addWidget(row.button, line, 2, top)
         self._grid.addWidget(row.how, line + 1, 0, 1, 3)
-        small = QFont(self.font())
-        small.setPointSizeF(max(6.0, small.pointSizeF() * 0.92) if small.pointSizeF() > 0 else 8.0)
-        row.how.setFont(small)
+        row.how.setFont(resized(self.font(), 0.92))
         self._rows.append(row)
         self._tint(row)
 

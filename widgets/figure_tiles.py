@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.base.figure_tiles import FigureTile
 from viewer.base.theme import Theme
+from widgets.font_scale import resized
 from widgets.name_wrap import wrap_name
 from widgets.painted import PaintedWidget
 from widgets.theming import color, mix, safe_tip
@@ -141,8 +142,7 @@ class FigureTiles(PaintedWidget):
         line = float(self.fontMetrics().lineSpacing())
         usual, bold = QFont(self.font()), QFont(self.font())
         bold.setBold(True)
-        large = QFont(bold)
-        large.setPointSizeF(self.font().pointSizeF() * 1.3 if self.font().pointSizeF() > 0 else 13)
+        large = resized(bold, 1.3)
         top = QRectF(PAD, rect.top() + PAD * 0.8, rect.width() - 2 * PAD, line * 1.25)
         painter.setFont(large)
         value_width = painter.fontMetrics().horizontalAdvance(tile.text) + 2

@@ -9,12 +9,13 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath
 
 from viewer.base.frames import PlacedRow
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 
 
 def header_font(base: QFont, px: int, *, bold: bool = False) -> QFont:
-    """A font of so many px like the widget's own."""
+    """A font like the widget's own, of so many px at the usual size of the system's font."""
     font = QFont(base)
-    font.setPixelSize(px)
+    font.setPixelSize(scaled(px))
     if bold:
         font.setWeight(QFont.Weight.DemiBold)
     return font

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.base.frames import PlacedRow, Placement
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 from widgets.lane_drag import RowDrag
 from widgets.lane_header_parts import header_font, header_tip, paint_count, paint_triangle
 from widgets.painted import PaintedWidget
@@ -218,14 +219,14 @@ class LaneHeaders(PaintedWidget):
         left = _INDENT + 2
         right = box.right() - 8
         if group.warning:
-            right -= 18
+            right -= scaled(18)
             painter.setFont(header_font(self.font(), 13, bold=True))
             painter.setPen(QColor(theme["warning"]))
-            painter.drawText(QRectF(right, box.top(), 16, box.height()), Qt.AlignmentFlag.AlignCenter, "⚠")
+            painter.drawText(QRectF(right, box.top(), scaled(16), box.height()), Qt.AlignmentFlag.AlignCenter, "⚠")
         number = sum(self._counts.get(lane.key, 0) for lane in group.lanes) if self._counts else 0
         if number:
             paint_count(painter, theme, self.font(), number, right, box)
-            right -= 44
+            right -= scaled(44)
         font = header_font(self.font(), 12, bold=True)
         metrics = QFontMetricsF(font)
         title = metrics.elidedText(group.title, Qt.TextElideMode.ElideMiddle, right - left)
@@ -251,14 +252,14 @@ class LaneHeaders(PaintedWidget):
         right = box.right() - 8
         # The label stays in sight while any of a tall lane is.
         top = max(box.top(), min(0.0, box.bottom() - 20) if box.top() < 0 else box.top())
-        line = QRectF(_INDENT, top, right - _INDENT, min(box.height(), 26.0))
+        line = QRectF(_INDENT, top, right - _INDENT, min(box.height(), float(scaled(26))))
         if lane.key in self._deep:
             at = QPointF(right - 4, line.center().y())
             paint_triangle(painter, self._theme, at, opened=lane.key in self._tall, muted=not hovered)
             line.setRight(right - 14)
         if lane.key in self._counts:
             paint_count(painter, theme, self.font(), self._counts[lane.key], line.right(), line)
-            line.setRight(line.right() - 44)
+            line.setRight(line.right() - scaled(44))
         font = header_font(self.font(), 11)
         metrics = QFontMetricsF(font)
         if line.height() < metrics.height():

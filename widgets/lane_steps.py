@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def fitting(label: str, metrics: QFontMetricsF, room: float) -> str:
 def paint_bands(painter: QPainter, bands: list[Band], theme: Theme, area: QRectF) -> None:
     """Shade over every second step, strips with names in headers."""
     font, small = painter.font(), QFont(painter.font())
-    small.setPixelSize(11)
+    small.setPixelSize(scaled(11))
     painter.setFont(small)
     metrics = QFontMetricsF(small)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

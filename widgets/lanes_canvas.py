@@ -30,6 +30,7 @@ from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidge
 
 from viewer.base.frames import LaneFrame, Names
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 from widgets.labels import NameMasks
 from widgets.lane_overlay import NotePin, Overlay, note_rect, paint_overlay
 from widgets.painted import PaintedWidget
@@ -136,7 +137,7 @@ class LanesCanvas(PaintedWidget):
 
     def _make_fonts(self) -> None:
         self._font = QFont(self.font())
-        self._font.setPixelSize(12)
+        self._font.setPixelSize(scaled(12))
         self._masks: dict[tuple[int, float], NameMasks] = {}
         self._image_of = None
 
@@ -188,9 +189,9 @@ class LanesCanvas(PaintedWidget):
         if self._stamp is None or not len(names.text):
             return
         dpr = frame.dpr
-        small = names.height < _SMALL_ROW * dpr
+        small = names.height < scaled(_SMALL_ROW) * dpr
         left: list[NDArray[np.bool_]] = []
-        for px, chosen in ((_TEXT, ~small), (_SMALL_TEXT, small)):
+        for px, chosen in ((scaled(_TEXT), ~small), (scaled(_SMALL_TEXT), small)):
             if not chosen.any():
                 continue
             some = names if chosen.all() else names.where(chosen)

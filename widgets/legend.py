@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.frames import Swatch
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 from widgets.painted import PaintedWidget
 from widgets.theming import color, set_tip
 
@@ -106,11 +107,11 @@ class Legend(PaintedWidget):
 
     def sizeHint(self) -> QSize:
         """One line."""
-        return QSize(400, HEIGHT)
+        return QSize(400, scaled(HEIGHT))
 
     def minimumSizeHint(self) -> QSize:
         """As tall, however narrow."""
-        return QSize(50, HEIGHT)
+        return QSize(50, scaled(HEIGHT))
 
     def paint(self, painter: QPainter) -> None:
         """Draw the line."""
@@ -119,7 +120,7 @@ class Legend(PaintedWidget):
         painter.setPen(QPen(QColor(theme["line"]), 1))
         painter.drawLine(QPointF(0, 0.5), QPointF(area.right() + 1, 0.5))
         font = QFont(self.font())
-        font.setPixelSize(11)
+        font.setPixelSize(scaled(11))
         painter.setFont(font)
         metrics = QFontMetricsF(font)
         x = 10.0

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QMouseEvent, QPaint
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 from widgets.lane_steps import color
 from widgets.painted import PaintedWidget
 from widgets.theming import safe_tip
@@ -82,11 +83,11 @@ class MarkStrip(PaintedWidget):
 
     def sizeHint(self) -> QSize:
         """One line."""
-        return QSize(400, HEIGHT)
+        return QSize(400, scaled(HEIGHT))
 
     def minimumSizeHint(self) -> QSize:
         """As tall, however narrow."""
-        return QSize(50, HEIGHT)
+        return QSize(50, scaled(HEIGHT))
 
     def paint(self, painter: QPainter) -> None:
         """Draw the flags, ranges below instants, each text as far as the next flag."""
@@ -96,7 +97,7 @@ class MarkStrip(PaintedWidget):
         painter.drawLine(QPointF(0, area.bottom() - 0.5), QPointF(area.right(), area.bottom() - 0.5))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         font = self.font()
-        font.setPixelSize(11)
+        font.setPixelSize(scaled(11))
         painter.setFont(font)
         metrics = QFontMetricsF(font)
         for flag in self._flags:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPen, QWheelEve
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 from widgets.lane_steps import color
 from widgets.painted import PaintedWidget
 
@@ -92,11 +93,11 @@ class Minimap(PaintedWidget):
 
     def sizeHint(self) -> QSize:
         """A strip."""
-        return QSize(400, HEIGHT)
+        return QSize(400, scaled(HEIGHT))
 
     def minimumSizeHint(self) -> QSize:
         """As tall, however narrow."""
-        return QSize(50, HEIGHT)
+        return QSize(50, scaled(HEIGHT))
 
     def window_rect(self) -> QRectF:
         """The window in px, wide enough to be grasped."""

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from viewer.base.theme import Theme
+from widgets.font_scale import scaled
 from widgets.lane_overlay import pill, pill_box
 from widgets.lane_steps import color
 from widgets.painted import PaintedWidget
@@ -79,11 +80,11 @@ class Ruler(PaintedWidget):
 
     def sizeHint(self) -> QSize:
         """One line of text and its ticks."""
-        return QSize(400, HEIGHT)
+        return QSize(400, scaled(HEIGHT))
 
     def minimumSizeHint(self) -> QSize:
         """As tall, however narrow."""
-        return QSize(50, HEIGHT)
+        return QSize(50, scaled(HEIGHT))
 
     def _laid_out(self, label: str, font: QFont, metrics: QFontMetricsF) -> tuple[QStaticText, float, float]:
         """A label as text that is laid out once, its width and its height: panning shows the same ones again."""
@@ -102,7 +103,7 @@ class Ruler(PaintedWidget):
         """Draw the axis."""
         theme, area = self._theme, QRectF(self.rect())
         font = QFont(self.font())
-        font.setPixelSize(11)
+        font.setPixelSize(scaled(11))
         painter.setFont(font)
         painter.fillRect(area, QColor(theme["window"]))
         if self._range is not None:

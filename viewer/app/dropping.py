@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from viewer.app.icons import icon
 from viewer.app.start_page import job_title
 from viewer.base.theme import Theme
+from widgets.font_scale import resized
 from widgets.theming import color
 
 MAX_URIS: Final = 10_000
@@ -82,9 +83,7 @@ class DropSheet(QWidget):
             painter.drawRoundedRect(frame, 10, 10)
             middle = frame.center()
             icon("drop", self._theme["accent"]).paint(painter, int(middle.x()) - 24, int(middle.y()) - 66, 48, 48)
-            font = QFont(self.font())
-            font.setPointSizeF(font.pointSizeF() * 1.4)
-            painter.setFont(font)
+            painter.setFont(resized(self.font(), 1.4))
             painter.setPen(color(self._theme, "text"))
             line = QRectF(frame.left(), middle.y(), frame.width(), 34)
             painter.drawText(line, Qt.AlignmentFlag.AlignCenter, self._text)

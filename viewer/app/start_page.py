@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollA
 from viewer.app.icons import application_icon, icon
 from viewer.app.settings import about_key
 from viewer.base.theme import Theme
+from widgets.font_scale import resized
 from widgets.theming import color, set_tip
 
 SHOWN_RECENT: Final = 6
@@ -209,9 +210,7 @@ class _DropZone(QFrame):
         picture.setPixmap(application_icon().pixmap(QSize(56, 56)))
         self._title = QLabel("Drop traces, a folder or a session here")
         self._title.setObjectName("dropTitle")
-        font = self._title.font()
-        font.setPointSizeF(font.pointSizeF() * 1.45)
-        self._title.setFont(font)
+        self._title.setFont(resized(self._title.font(), 1.45))
         self._text = QLabel(
             "Profiler traces (.json, .json.gz, .zst) of one rank or of all; a folder, an archive or a pack is one job."
         )

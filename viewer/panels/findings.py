@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFont, QGuiApplication, QShowEvent
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from viewer.analyses.findings.base import JobFinding
@@ -34,6 +34,7 @@ from viewer.views.findings import (
 )
 from viewer.views.three_moves import Move, three_moves
 from widgets.advice_card import AdviceCardView
+from widgets.font_scale import resized
 from widgets.theming import color, palette_of, set_shown, set_tip
 from widgets.wrap_label import WrapLabel
 
@@ -95,9 +96,8 @@ class FindingsPanel(QWidget):
 
     def _build(self) -> None:
         self.sentence = WrapLabel(self)
-        font = QFont(self.font())
+        font = resized(self.font(), 1.12)
         font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.12)
         self.sentence.setFont(font)
         self.moves: list[WrapLabel] = []
         self.together = WrapLabel(self)

@@ -31,6 +31,7 @@ from viewer.store.session import Session
 from viewer.views import viewport
 from viewer.views.lane_lod import LodStore
 from viewer.views.lanes import stamp_names
+from widgets.font_scale import scaled, text_scale
 from widgets.lane_headers import LaneHeaders
 from widgets.lane_overlay import Overlay
 from widgets.lanes_canvas import LanesCanvas
@@ -123,7 +124,8 @@ class TimelinePanel(QWidget):
         grid.addWidget(self.legend, 5, 0, 1, 3)
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(4, 1)
-        self._set_header_width(self.headers.sizeHint().width())
+        self._lanes.set_text_scale(text_scale())
+        self._set_header_width(scaled(self.headers.sizeHint().width()))
         self.setFocusProxy(self.canvas)
 
     def _connect(self) -> None:
@@ -397,4 +399,13 @@ class TimelinePanel(QWidget):
         """A move to a screen of another scale changes the images."""
         if event.type() == QEvent.Type.DevicePixelRatioChange and hasattr(self, "canvas"):
             self.refresh()
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange) and hasattr(self, "canvas"):
+            self._fit_fonts()
         super().changeEvent(event)
+
+    def _fit_fonts(self) -> None:
+        """Rows and headers as tall as the system's font needs."""
+        self._lanes.set_text_scale(text_scale())
+        self._set_header_width(scaled(self.headers.sizeHint().width()))
+        for part in (self.minimap, self.ruler, self.legend, self.kept.strip):
+            part.updateGeometry()

@@ -26,6 +26,7 @@ from viewer.views.lane_sorting import sort_figures
 from viewer.views.lanes import LanePainter, build_tree, shrinks, warm_up
 from viewer.views.memory_lanes import lane_levels
 from viewer.views.missing import with_missing
+from viewer.views.picture_rows import scale_placement
 from viewer.views.shifted import Shifts, shifted_session, shown_notes, shown_selection
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class TimelineLanes(QObject):
         self._found: dict[int, Any] | None = None
         self.commit: Commit = lambda _text, _before, after, apply: apply(after)
         self.ready = False
+        self._text_scale = 1.0
         self.session = Session()
         self._job = self.session
         self.shifts: Shifts = {}
@@ -231,6 +233,12 @@ class TimelineLanes(QObject):
         self.painter.set_theme(theme)
         self.changed.emit()
 
+    def set_text_scale(self, scale: float) -> None:
+        """Texts are so much larger than usual: rows grow with them."""
+        if scale != self._text_scale:
+            self._text_scale = scale
+            self._place()
+
     def set_found(self, rows: dict[int, Any] | None) -> None:
         """Underline what a search found, ascending rows per input, in place of other runs; None for no search."""
         if rows is not None or self._found is not None:
@@ -269,7 +277,10 @@ class TimelineLanes(QObject):
         self.placement = arrange(self.ordered, self._now, self.looks.found.lanes)
         if self.looks.found.lanes is None:
             self.placement = with_missing(self.session, self.placement)
+        if self._text_scale != 1.0:
+            self.placement = scale_placement(self.placement, self._text_scale)
         self.painter = LanePainter(self.session, self.placement, self._theme, self._lods)
+        self.painter.text_scale = self._text_scale
         self._dress(quiet=True)
         self.placed.emit()
         self.select(self._selection)

@@ -19,7 +19,6 @@ from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_overlay import View
 from viewer.store.session import Session
 from viewer.views import viewport
-from viewer.views.lane_tree import HEADER_HEIGHT
 from viewer.views.step_bands import Bands, StepBand, neighbour, stack_shifts, step_at, step_bands, within
 from widgets.lane_overlay import Overlay
 from widgets.lane_steps import Band
@@ -131,7 +130,7 @@ class TimelineSteps(QObject):
 
     def at(self, row: PlacedRow, y_content: float, time_ns: int) -> StepBand | None:
         """The step whose strip in a rank's header lies at a point (shown time)."""
-        if row.lane is not None or y_content > row.y + HEADER_HEIGHT or row.group.id in self._lanes.collapsed:
+        if row.lane is not None or y_content > row.y + row.height or row.group.id in self._lanes.collapsed:
             return None
         return step_at(self.bands.get(row.group.id, ()), time_ns - self.shift(row.group.id))
 

@@ -41,12 +41,16 @@ def find_names(
     wide: int,
     dpr: float,
     texts: NDArray[np.uint32],
+    text_scale: float = 1.0,
 ) -> Names:
-    """Names of a frame ``wide`` device pixels wide; ``texts`` uint32[inks] are their colours."""
+    """Names of a frame ``wide`` device pixels wide; ``texts`` uint32[inks] are their colours.
+
+    ``text_scale`` says how much larger than usual they are written.
+    """
     at_least = max(1, int(np.ceil(window.length_ns * LABEL_MIN_PX * dpr / wide)))
     scale = wide / window.length_ns
     parts: list[tuple[NDArray[Any], ...]] = []
-    rows = current.named(LABEL_MIN_HEIGHT)
+    rows = current.named(round(LABEL_MIN_HEIGHT * text_scale))
     for source, t0, at, row in _wide_slices(session, lods, rows, window, at_least):
         trace = session.inputs[source].trace
         s, line = trace.slices, rows[source].lines[row]

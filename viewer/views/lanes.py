@@ -69,6 +69,7 @@ class LanePainter:
         self._matched: Mapping[int, Matched] = {}
         self._patterns: NDArray[np.uint8] | None = None
         self._over = np.zeros((4, 1, 1), np.uint8)
+        self.text_scale = 1.0
         self._refs: dict[tuple[int, int], SliceRef] = {}
         self._image = np.zeros((1, 1), np.uint32)
         self._lines = np.zeros((4, 1, 1), np.uint8)
@@ -162,7 +163,11 @@ class LanePainter:
             hair = max(1, round(dpr))
             hatch(self._image, current.line_of, paint, cover, self._patterns, self._palette.patterns, 6 * hair, hair)
         args = (self.session, self._lods, self._looks, self._matched)
-        names = find_names(*args, current, window, wide, dpr, self._palette.texts) if labels else EMPTY_NAMES
+        names = (
+            find_names(*args, current, window, wide, dpr, self._palette.texts, self.text_scale)
+            if labels
+            else EMPTY_NAMES
+        )
         if current.counters:
             draw_counters(self._image, self.session, current, window, dpr, self.theme)
             if labels:
