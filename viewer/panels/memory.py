@@ -27,7 +27,18 @@ from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.panels.section_view import SectionView
 from viewer.store.session import Session
-from viewer.views.memory_map import KIND_NAMES, MapKind, MemoryMap, build_map, event_at, number_at, painted, tell
+from viewer.views.memory_lanes import ORDER
+from viewer.views.memory_map import (
+    KIND_NAMES,
+    MapKind,
+    MemoryMap,
+    build_map,
+    event_at,
+    number_at,
+    painted,
+    present,
+    tell,
+)
 from viewer.views.memory_paint import category_colors
 from viewer.views.memory_panel import (
     NO_RECORDS,
@@ -179,13 +190,19 @@ class MemoryPanel(QWidget):
         self.setAutoFillBackground(True)
         for part in (self.canvas, self.legend, self.blocks, self.figures, self.heat, self.table):
             part.set_theme(theme)
-        colors = category_colors(theme)
-        names = [(CATEGORY_NAMES[c], colors[c]) for c in Category]
-        self.legend.set_swatches([Swatch(name, f"#{ink & 0xFFFFFF:06x}") for name, ink in names])
+        self._explain()
         self.rank_sentence.set_color(color(theme, "muted"))
         self._color_sentence()
         if self.map is not None and self._session is not None:
             self._put_map(painted(self._session, self.map, theme, self._block))
+
+    def _explain(self) -> None:
+        """The legend: what occurs in the map."""
+        found, session, colors = self.map, self._session, category_colors(self._context.theme)
+        seen = frozenset(Category) if found is None or session is None else present(session, found)
+        self.legend.set_swatches(
+            [Swatch(CATEGORY_NAMES[c], f"#{colors[c] & 0xFFFFFF:06x}") for c in ORDER if c in seen]
+        )
 
     def _color_sentence(self) -> None:
         warns = self.view is not None and self.view.warning
@@ -322,6 +339,7 @@ class MemoryPanel(QWidget):
     def _put_map(self, found: MemoryMap) -> None:
         self.map = found
         self.canvas.set_frame(found.frame)
+        self._explain()
         self._mark()
 
     def _mark(self) -> None:

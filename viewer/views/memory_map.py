@@ -360,6 +360,17 @@ def _x_ticks(session: Session, span: MapSpan, timed: bool, wide: int) -> tuple[t
     return tuple(((x - span.x0) / span.length, f"#{x:,}") for x in range(first, span.x0 + span.length, step)[:20])
 
 
+def present(session: Session, found: MemoryMap) -> frozenset[Category]:
+    """The categories that occur in a map."""
+    numbers = np.unique(found.numbers)
+    categories = block_categories(session, found.item)
+    seen = {Category(int(c)) for c in np.unique(categories.category[numbers[numbers >= 0]])}
+    seen |= {c for c in Category if _CATEGORY - int(c) in numbers}
+    if REST in numbers:
+        seen.add(categories.rest)
+    return frozenset(seen)
+
+
 def number_at(found: MemoryMap, x: float, y: float) -> int:
     """What lies at a share of the map's width and of its height from the top."""
     tall, wide = found.numbers.shape

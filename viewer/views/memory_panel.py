@@ -150,7 +150,9 @@ def _sentence(
     parts = [_when(session, item, found.number, event) + (" (the peak)" if at_peak else "") + ":"]
     parts.append("allocated is not told" if allocated is None else f"{format_bytes(allocated)} allocated")
     if reserved is not None:
-        parts.append(f"of {format_bytes(reserved)} reserved")
+        more = allocated is not None and allocated > reserved  # segments that the source does not tell of
+        told = f"in segments of which only {format_bytes(reserved)} are recorded" if more else ""
+        parts.append(told or f"of {format_bytes(reserved)} reserved")
     room = capacity(session, item, found.number)
     if room is not None:
         parts.append(f"on a device of {format_bytes(room)}")

@@ -12,10 +12,22 @@ from tests.support.memory_job import Planted, training
 from tests.support.themes import theme
 from tests.viewer.importers.texts import open_job
 from viewer.analyses.memory.categories import held_rows
+from viewer.base.allocator import Category
 from viewer.base.memory_map import MapSpan
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
-from viewer.views.memory_map import HOLE, NOTHING, MapKind, MemoryMap, build_map, event_at, number_at, painted, tell
+from viewer.views.memory_map import (
+    HOLE,
+    NOTHING,
+    MapKind,
+    MemoryMap,
+    build_map,
+    event_at,
+    number_at,
+    painted,
+    present,
+    tell,
+)
 from viewer.views.memory_panel import choices, peak_event
 
 
@@ -133,3 +145,10 @@ def test_events_without_times_have_an_axis_of_events(tmp_path: Path) -> None:
     assert found.frame.x_ticks[0][1].startswith("#")
     assert event_at(found, 0.999) == len(a.events) - 1
     assert peak_event(session, choice) is not None
+
+
+def test_only_categories_that_occur_are_explained(tmp_path: Path) -> None:
+    session = opened(tmp_path, training(Planted(steps=3)))
+    seen = present(session, drawn(session, MapKind.SIZES))
+    assert {Category.WEIGHTS, Category.ACTIVATIONS, Category.OPTIMIZER} <= seen
+    assert Category.INPUT not in seen
