@@ -49,6 +49,10 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         from tests.bench.findings import figures as findings
 
         return findings(folder, options.generator, options.only, options.scale)
+    if options.set == "analyses":
+        from tests.bench.analyses import figures as analyses
+
+        return analyses(folder, options.scale)
     if options.set == "frames":
         from tests.bench.frames import figures as frames
 
@@ -62,7 +66,9 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
 def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("set", choices=["ingest", "frames", "fuzz", "kills", "history", "memory", "findings"])
+    parser.add_argument(
+        "set", choices=["ingest", "frames", "analyses", "fuzz", "kills", "history", "memory", "findings"]
+    )
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
     parser.add_argument("--count", type=int, help="fuzz: inputs (200,000); kills: imports (100)")

@@ -70,15 +70,15 @@ def _launches(trace: Trace, rows: I64) -> I64:
     order = np.argsort(s.args_off[rows], kind="stable")
     order = order[s.args_off[rows[order]] != ABSENT]
     chosen = rows[order]
-    decoder = msgspec.json.Decoder(_Launch)
+    decode = msgspec.json.Decoder(_Launch).decode
     numbers: dict[tuple[bytes, bytes], int] = {}
     out = np.full(len(rows), -1, np.int64)
     texts = trace.args_text.read_many(s.args_off[chosen].tolist(), s.args_len[chosen].tolist())
     for place, text in zip(order.tolist(), texts, strict=True):
         try:
-            found = decoder.decode(text) if text else None
+            found = decode(text)  # fails for an empty one as well
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
-        if found is not None and bytes(found.grid):
-            out[place] = numbers.setdefault((bytes(found.grid), bytes(found.block)), len(numbers))
+        if grid := bytes(found.grid):
+            out[place] = numbers.setdefault((grid, bytes(found.block)), len(numbers))
     return out

@@ -201,7 +201,11 @@ def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Co
     kernels = s.name[work.index[main]][order]
     ran, sets = _kernel_sets(kernels, begin)
     names = s.name[rows].astype(np.int64)
-    _, first, kind = np.unique(np.stack([names, number, ran]), axis=1, return_index=True, return_inverse=True)
+    kind = np.zeros(len(rows), np.int64)
+    for column in (names, number, ran):  # numbered again with each, so numbers stay small
+        low = int(column.min(initial=0))
+        spread = int(column.max(initial=0)) - low + 1
+        _, first, kind = np.unique(kind * spread + column - low, return_index=True, return_inverse=True)
     costs: dict[Cost, int] = {}
     known, reason = np.full(len(first), -1, np.int64), [""] * len(first)
     for k in np.argsort(first).tolist():  # in the order in which they were first called

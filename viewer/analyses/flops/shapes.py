@@ -61,22 +61,21 @@ def recorded(trace: Trace, rows: I64) -> tuple[I64, list[Recorded]]:
     order = np.argsort(s.args_off[rows], kind="stable")  # the text is read from front to back
     at = rows[order]
     texts = trace.args_text.read_many(s.args_off[at].tolist(), s.args_len[at].tolist())
-    decoder = msgspec.json.Decoder(_Fields)
+    decode = msgspec.json.Decoder(_Fields).decode
     numbers: dict[tuple[bytes, ...], int] = {}
     number = np.empty(len(rows), np.int64)
     for place, text in zip(order.tolist(), texts, strict=True):
-        number[place] = numbers.setdefault(_key(decoder, text), len(numbers))
+        try:  # nearly every text is plain JSON: this is all that is done for it
+            f = decode(text)
+            key = bytes(f.dims), bytes(f.types), bytes(f.values), bytes(f.modules)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            key = _odd_key(text)
+        number[place] = numbers.setdefault(key, len(numbers))
     return number, [_entry(key) for key in numbers]
 
 
-def _key(decoder: msgspec.json.Decoder[_Fields], text: bytes) -> tuple[bytes, ...]:
-    if not text:
-        return (b"", b"", b"", b"")
-    try:
-        f = decoder.decode(text)
-        return bytes(f.dims), bytes(f.types), bytes(f.values), bytes(f.modules)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
+def _odd_key(text: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """The recorded fields of a text that is not quite JSON, or empty."""
     try:
         found = loads(text)
     except ValueError:
@@ -84,7 +83,8 @@ def _key(decoder: msgspec.json.Decoder[_Fields], text: bytes) -> tuple[bytes, ..
     if not isinstance(found, dict):
         found = {}
     names = ("Input Dims", "Input type", "Concrete Inputs", "Module Hierarchy")
-    return tuple(msgspec.json.encode(found[n]) if n in found else b"" for n in names)
+    dims, types, values, modules = (msgspec.json.encode(found[n]) if n in found else b"" for n in names)
+    return dims, types, values, modules
 
 
 def _entry(key: tuple[bytes, ...]) -> Recorded:

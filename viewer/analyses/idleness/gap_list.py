@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ MOST_PARTS: Final = 60
 """Parts of one gap that are listed; what is beyond them is added to the last of its cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class GapPart:
+class GapPart(NamedTuple):
     """A part of a gap: why, how long (ns), and the slice that tells it (-1: none)."""
 
     cause: str
