@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.attribution import device_span
+from viewer.analyses.collective.groups import world_size
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_leaving_out
@@ -131,6 +132,8 @@ OWN: Final = (
     "The idle time itself, on {label}, mean over {steps}. An upper bound: what takes its place may take time as well."
 )
 
+OTHERS: Final = " Where ranks that are not open have it too, the step gains more: they wait for each other in turn."
+
 
 def saving_of(
     session: Session, ranks: Sequence[RankIdle], found: RankIdle, ns: int, away: Callable[[RankIdle], Intervals]
@@ -156,7 +159,9 @@ def saving_of(
     if replayed:
         return min(replayed, found.step_ns), LATER
     steps = f"{len(found.steady)} step{'' if len(found.steady) == 1 else 's'}"
-    return min(ns, found.step_ns), OWN.format(label=found.label, steps=steps)
+    size = world_size(session)
+    more = OTHERS if size is not None and len(session.groups) < size else ""
+    return min(ns, found.step_ns), OWN.format(label=found.label, steps=steps) + more
 
 
 def share_of(rank: RankIdle, ns: int, saving: int | None) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.attribution import device_gaps
 from viewer.analyses.gpu_work import gpu_work
-from viewer.analyses.idleness.parts import CODE, LEAST_LATENCY_NS, Parts, gap_parts
+from viewer.analyses.idleness.parts import CODE, Parts, gap_parts, launch_latency
 from viewer.analyses.idleness.profile import steps_around
 from viewer.analyses.idleness.recording import own_ns
 from viewer.analyses.idleness.split import Split, device_split, split_among
@@ -31,7 +31,7 @@ I64 = NDArray[np.int64]
 class Starving:
     """The gaps between computing work of a device, their parts, and the steps before and after each (-1: none).
 
-    ``held`` tells per gap whether the launch held its work up: it began within :data:`LEAST_LATENCY_NS` of its call.
+    ``held`` tells per gap whether the launch held its work up: it began as soon after its call as launched work does.
     Else it waited for something else as well, and an earlier launch alone would have gained nothing.
     """
 
@@ -70,7 +70,11 @@ def _build(trace: Trace, device: int) -> Starving | None:
     busy = union(work.start_ns[mine], work.end_ns[mine])
     split = split_among(trace, mine, busy[1][:-1].copy(), busy[0][1:].copy())
     was, now = steps_around(trace, device, split)
-    held = (split.host > 0) & (split.launch <= LEAST_LATENCY_NS)
+    known = np.flatnonzero((split.host > 0) & (split.call >= 0))
+    held = np.zeros(len(split.start), np.bool_)
+    call = split.call[known]
+    due = trace.slices.start_ns[call] + trace.slices.dur_ns[call] + launch_latency(trace, device)
+    held[known] = work.start_ns[split.after[known]] <= due
     return Starving(split, gap_parts(trace, device, split), was, now, held)
 
 

@@ -31,8 +31,8 @@ FIRST = {
     "fp32-gemm": "fp32-matmul",
 }
 """Fault -> kind of the finding that is read first."""
-SIZED = {"straggler": 0.1, "data-loading": 0.1, "no-overlap": 0.1, "small-messages": 0.1}
-"""Fault -> how far its saving may be from what it truly costs."""
+NEAR = 0.1
+"""How far a saving may be from what the fault truly costs."""
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,10 @@ def test_a_fault_is_read_first(job: Any, fault: str) -> None:
     first = worth_a_change(session)[0]
     assert first.kind == FIRST[fault]
     assert first.saving_ns_per_step
-    if fault in SIZED and truth["faults"]:
-        cost = truth["faults"][0]["cost_ns_per_step"]
-        assert first.saving_ns_per_step == pytest.approx(cost, rel=SIZED[fault])
+    if truth["faults"]:
+        # The kernels of the launch-bound job are shorter as well: it is measured by the same with free launches.
+        cost = truth["faults"][0].get("saving_ns_per_step", truth["faults"][0]["cost_ns_per_step"])
+        assert first.saving_ns_per_step == pytest.approx(cost, rel=NEAR)
 
 
 def test_both_faults_of_the_demo_job_are_found(demo_job: Any) -> None:
