@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTa
 
 from viewer.base.column_frame import NS, TEXT, ColumnFrame
 from viewer.base.theme import Theme
+from viewer.base.units import plain_signs
 from widgets.keys import wants_copy
 from widgets.painted import PaintedWidget
 from widgets.table import CHIP, ChipDelegate
@@ -299,7 +300,7 @@ class ColumnTable(QWidget):
     def copy(self) -> None:
         """Put the selected rows, or all shown ones, on the clipboard as tab-separated values."""
         lines = self.model.frame.records(self.chosen_rows())
-        QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in lines) + "\n")
+        QGuiApplication.clipboard().setText("\n".join("\t".join(map(plain_signs, line)) for line in lines) + "\n")
 
     def chosen_rows(self) -> list[int]:
         """Rows of the frame: the selected ones, else all shown ones, as they are sorted."""

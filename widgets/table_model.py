@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.base.frames import TableFrame
 from viewer.base.theme import PAINT_NAMES, Theme
+from viewer.base.units import plain_signs
 from widgets.theming import color, safe_tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -153,4 +154,4 @@ class TableModel(QAbstractTableModel):
                 key = self.frame.keys[row][c]
                 cells.append(str(int(key)) if self.exact[c] and key is not None else "" if text == "–" else text)
             lines.append([*cells, self.class_name(row)] if classes else cells)
-        return "\n".join("\t".join(" ".join(cell.split()) for cell in line) for line in lines) + "\n"
+        return "\n".join("\t".join(plain_signs(" ".join(cell.split())) for cell in line) for line in lines) + "\n"

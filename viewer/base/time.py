@@ -14,7 +14,7 @@ _TIME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(ns|us|µs|ms|s|m)?\s*\Z")
 
 def parse_duration(text: str) -> int:
     """``"12.5ms"`` -> 12_500_000 ns; a bare number is ns. Raises UsageError when it is no time or no whole ns."""
-    match = _TIME.match(text)
+    match = _TIME.match(text.replace("\u2212", "-"))  # as shown
     if match is None:
         raise UsageError(f"{text!r} is no time: write a number with ns, us, ms or s, for example 12.5ms.")
     try:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+MINUS: Final = "\u2212"
+_SHOWN_MINUS: Final = re.compile(MINUS + r"(?=[0-9.])")
+
 
 def format_bytes(n: int | None) -> str:
     """Binary sizes: ``1536`` -> ``"1.5 KiB"``; ``None`` -> ``"–"``."""
@@ -31,3 +37,13 @@ def format_share(part: int, whole: int) -> str:
 def format_count(n: int) -> str:
     """Digits in groups of three."""
     return f"{n:,}"
+
+
+def with_minus(text: str) -> str:
+    """A number that was formatted with "-" as people see it: with the sign for minus."""
+    return text.replace("-", MINUS)
+
+
+def plain_signs(text: str) -> str:
+    """What is shown as programs read it: with "-" before digits."""
+    return _SHOWN_MINUS.sub("-", text)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from viewer.base.units import plain_signs
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*(e[+-]?[0-9]+)?( ?%| [A-Za-z]{1,6}(/s)?)?")
+"""With a unit or without one; never anything that a spreadsheet would look up or call."""
 
 
 def csv_bytes(records: Iterable[Sequence[str]]) -> bytes:
@@ -15,15 +20,14 @@ def csv_bytes(records: Iterable[Sequence[str]]) -> bytes:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     for record in records:
-        writer.writerow([_harmless(cell) for cell in record])
+        writer.writerow([_harmless(plain_signs(cell)) for cell in record])
     return out.getvalue().encode("utf-8", "replace")
 
 
 def _harmless(cell: str) -> str:
     if not cell.startswith(_FORMULA):
         return cell
-    number = cell.lstrip("+-").replace(".", "", 1).replace("e", "", 1).replace("-", "", 1)
-    return cell if number.isdecimal() else f"'{cell}"
+    return cell if _NUMBER.fullmatch(cell) else f"'{cell}"
 
 
 def write_csv(path: Path, records: Iterable[Sequence[str]]) -> None:

@@ -11,6 +11,7 @@ from viewer.base.frames import Figure, PanelFrame, Section, TableFrame
 from viewer.base.residuals import ResidualFrame
 from viewer.base.selection import GroupRef
 from viewer.base.time import format_duration
+from viewer.base.units import with_minus
 from viewer.store.session import Input, Session
 from viewer.views.figures import TableMaker, absent, num, plural, shown, since_origin, word
 from viewer.views.missing import missing_ranks, missing_words
@@ -205,7 +206,7 @@ def _table(session: Session, found: Alignment) -> TableFrame | None:
         table.add(
             (shown(group.label, 40), (group.rank is None, group.rank or 0, group.id)),
             (signed(offset_of(item)) if known else "–", offset_of(item) if known else None),
-            (f"{item.clock.drift_ppb:+,} ppb" if item.clock.drift_ppb else "0", item.clock.drift_ppb),
+            (with_minus(f"{item.clock.drift_ppb:+,} ppb") if item.clock.drift_ppb else "0", item.clock.drift_ppb),
             (format_duration(told.uncertainty_ns), told.uncertainty_ns),
             word(_state(session, found, told, item)),
             num(told.matches),

@@ -12,7 +12,7 @@ from viewer.base.frames import TableFrame
 from viewer.base.run_history import RunPlotFrame, RunPoint, Tone
 from viewer.base.run_record import Judged, RunFigure, RunRecord
 from viewer.base.time import format_duration
-from viewer.base.units import format_bytes
+from viewer.base.units import format_bytes, with_minus
 from viewer.store.baseline import BaselineStore, Stored
 from viewer.views.figures import NONE, Cell, shown
 
@@ -157,7 +157,7 @@ def _verdict(found: Judged) -> str:
 
 def _point(run: RunRecord, figure: str, unit: str) -> RunPoint:
     found, value = _judged(run, figure), run.figures[figure].value
-    change = "" if found.change is None else f" ({100 * found.change:+.1f} %)"
+    change = "" if found.change is None else with_minus(f" ({100 * found.change:+.1f} %)")
     lines = [f"{run.time[:16].replace('T', ' ')} UTC", f"{text_of(value, unit)}{change}: {_verdict(found)}"]
     if found.baseline is not None:
         band = f"{text_of(found.low, unit)} to {text_of(found.high, unit)}"
@@ -184,7 +184,7 @@ def _row(run: RunRecord, figure: str, unit: str, *, kept: bool) -> list[Cell]:
     return [
         (text_of(value, unit), value),
         (run.time[:16].replace("T", " "), run.time),
-        (NONE if found.change is None else f"{100 * found.change:+.2f} %", found.change),
+        (NONE if found.change is None else with_minus(f"{100 * found.change:+.2f} %"), found.change),
         (_verdict(found), _verdict(found)),
         (_commit(run) or NONE, _commit(run)),
         ("yes" if kept else NONE, kept),
@@ -215,6 +215,6 @@ def _sentence(runs: Sequence[RunRecord], figure: str, unit: str) -> tuple[str, T
     count = f"{len(runs):,} run{'' if len(runs) == 1 else 's'}"
     alarms = sum(_judged(r, figure).verdict == "regression" for r in runs)
     value = text_of(last.figures[figure].value, unit)
-    change = "" if found.change is None else f", {100 * found.change:+.1f} % of its baseline"
+    change = "" if found.change is None else with_minus(f", {100 * found.change:+.1f} %") + " of its baseline"
     said = f"Last run: {value}{change}: {_verdict(found)}. {count}, {alarms} judged as regressions."
     return said, _tone(found)

@@ -25,3 +25,12 @@ def test_share_of_nothing_is_no_number() -> None:
 
 def test_counts_are_grouped() -> None:
     assert format_count(1234567) == "1,234,567"
+
+
+def test_people_see_the_sign_for_minus_and_programs_a_hyphen() -> None:
+    from viewer.base.time import parse_duration
+    from viewer.base.units import plain_signs, with_minus
+
+    assert with_minus(f"{-1.5:+.1f} %") == "\u22121.5 %"
+    assert plain_signs("\u22121.5 %, own start \u2212 the earliest") == "-1.5 %, own start \u2212 the earliest"
+    assert parse_duration("\u22123ms") == parse_duration("-3ms") == -3_000_000

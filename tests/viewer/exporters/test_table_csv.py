@@ -28,3 +28,10 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         write_csv(folder, [["a"]])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder.csv", "t.csv"]
+
+
+def test_numbers_keep_their_hyphen_and_their_unit_and_formulas_are_still_made_harmless() -> None:
+    cells = ["\u22121.5 %", "-3 ms", "+2.5 GB/s", "-1e-3", "-cmd", "-1+cmd|' /C calc'!A0", "+A1", "-1 %x"]
+    assert csv_bytes([cells]).decode().strip() == ",".join(
+        ["-1.5 %", "-3 ms", "+2.5 GB/s", "-1e-3", "'-cmd", "'-1+cmd|' /C calc'!A0", "'+A1", "'-1 %x"]
+    )
