@@ -132,7 +132,9 @@ def check_writable(path: Path) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a result. Raises UsageError when that fails (a full disk, a folder that went away)."""
+    from viewer.store.small_file import write_whole
+
     try:
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from None

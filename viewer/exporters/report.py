@@ -37,6 +37,7 @@ from viewer.exporters.report_operators import flops_part, operators_part
 from viewer.exporters.report_pipeline import pipeline_part, with_pipeline
 from viewer.store.meta import ProcessGroup
 from viewer.store.session import Input, Session
+from viewer.store.small_file import write_whole
 from viewer.store.trace import Trace
 
 SCHEMA = "rankscope.report/1"
@@ -111,7 +112,7 @@ def encode_report(data: Json) -> bytes:
 
 def write_report(path: Path, data: Json) -> None:
     """Write the report; raises OSError."""
-    path.write_bytes(encode_report(data))
+    write_whole(path, encode_report(data))
 
 
 def _raw_windows(session: Session, window: tuple[int, int] | None) -> dict[int, tuple[int, int]] | None:

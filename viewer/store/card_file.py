@@ -6,9 +6,7 @@ A file may be anything: its size is bounded, what is wrong is one sentence with 
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +15,7 @@ from viewer.base.card_fields import BY_PATH, FIELDS, PARTS, CardField, checked, 
 from viewer.base.errors import InputError, UsageError, on_one_line
 from viewer.base.job_card import EMPTY_CARD, CardValue, JobCard
 from viewer.base.quantities import quantity_text
-from viewer.store.small_file import read_small
+from viewer.store.small_file import read_small, write_whole
 from viewer.store.toml_text import read_toml
 
 MAX_BYTES: Final = 1 << 20
@@ -199,15 +197,9 @@ def _key(name: str) -> str:
 
 def write_card(path: Path, card: JobCard) -> None:
     """Write a card as TOML; it is complete or the old one stays. Raises UsageError when it cannot be written."""
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(card_text(card, "Job card of Rankscope"), encoding="utf-8")
-        if target.exists():
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        temporary.replace(target)
+        write_whole(path, card_text(card, "Job card of Rankscope").encode("utf-8", "replace"))
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 

@@ -1,7 +1,8 @@
-"""Files that a person names and that are small: settings, cards, records. They may be anything."""
+"""Files that a person names: small ones are read (settings, cards, records), results written. They may be anything."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -36,3 +37,26 @@ def read_small(path: Path, most: int, what: str) -> bytes:
         size = max(state.st_size, most + 1)
         raise InputError(str(path), f"is too large for {what} ({size:,} bytes, at most {most:,})")
     return data
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a result: it is there as a whole, or what was there before stays. Raises OSError.
+
+    A pipe or a device, and a file in a folder where nothing may be made, are written to as they are.
+    """
+    target = Path(os.path.realpath(path))
+    known = target.exists()
+    if known and not (target.is_file() and os.access(target.parent, os.W_OK)):
+        path.write_bytes(data)
+        return
+    temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+        if known:
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise

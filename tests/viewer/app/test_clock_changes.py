@@ -200,7 +200,7 @@ def test_offsets_of_a_file_and_back_into_one(qtbot: QtBot, windows: Windows, job
     mine.load(tmp_path / "gone.json")
     said = [m.text for m in window.messages.messages]
     assert any("names none of the ranks" in text for text in said)
-    assert any("no such file" in text and "--align" not in text for text in said)
+    assert any("does not exist" in text and "--align" not in text for text in said)
 
 
 def test_a_job_that_cannot_say_moves_nothing_and_says_so(qtbot: QtBot, windows: Windows, tmp_path: Path) -> None:

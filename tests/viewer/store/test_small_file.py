@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from viewer.base.errors import InputError
-from viewer.store.small_file import read_small
+from viewer.store.small_file import read_small, write_whole
 from viewer.store.toml_text import read_toml
 
 
@@ -49,3 +49,28 @@ def test_toml_that_costs_too_much_or_is_none_is_one_sentence(text: str, words: s
     with pytest.raises(ValueError, match=re.escape(words)) as caught:
         read_toml(text)
     assert "\n" not in str(caught.value)
+
+
+def test_a_result_is_whole_or_the_old_one_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, linked = tmp_path / "report.json", tmp_path / "link.json"
+    write_whole(path, b"old")
+    path.chmod(0o640)
+    linked.symlink_to(path)
+    write_whole(linked, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777, linked.is_symlink()) == (b"new", 0o640, True)
+
+    def full(self: Path, *_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(path, b"newer")
+    assert path.read_bytes() == b"new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "report.json"]
+
+
+def test_a_device_is_written_to_as_it_is() -> None:
+    write_whole(Path("/dev/null"), b"x")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(OSError, match="No space"):
+        write_whole(Path("/dev/full"), b"x")

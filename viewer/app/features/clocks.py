@@ -16,6 +16,7 @@ from viewer.app.clocks import Given, clocks_text, read_given, settle_clocks
 from viewer.app.features.base import Feature
 from viewer.base.errors import RankscopeError
 from viewer.base.kept import Bookmark, Mark
+from viewer.store.small_file import write_whole
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -245,7 +246,7 @@ class ClocksFeature(Feature):
     def save(self, path: Path, session: Session) -> None:
         """Write the offsets in force."""
         try:
-            path.write_text(clocks_text(session))
+            write_whole(path, clocks_text(session).encode("utf-8", "replace"))
         except OSError as error:
             self.window.say("error", f"{path} cannot be written: {error.strerror or error}.")
             return

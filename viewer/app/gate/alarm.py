@@ -14,6 +14,7 @@ from viewer.base.errors import UsageError
 from viewer.exporters.gate_data import Alarm, value_text
 from viewer.store.baseline import BaselineStore, folder_name
 from viewer.store.session import Session
+from viewer.store.small_file import write_whole
 
 MOST_SENTENCES = 8
 
@@ -82,7 +83,7 @@ def _other_figures(checked: Checked) -> list[str]:
 def _write(path: Path, data: bytes, explanation: list[str]) -> str:
     """Write a file of the alarm; where that fails the alarm says so and goes on."""
     try:
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         explanation.append(f"{path} cannot be written: {error.strerror or error}")
         return ""

@@ -13,6 +13,7 @@ from viewer.base.errors import RankscopeError, on_one_line
 from viewer.base.selection import GapRef, SliceRef, TimeRange
 from viewer.base.time import format_duration
 from viewer.store.session import Session
+from viewer.store.small_file import write_whole
 
 if TYPE_CHECKING:
     from viewer.analyses.comparison.compare import Comparison
@@ -92,8 +93,8 @@ def _write(found: Comparison, folder: Path, name: str, out: Explained) -> None:
     data = compare_report(found)
     text, plain = folder / f"{name}.comparison.txt", folder / f"{name}.comparison.json"
     try:
-        text.write_text(compare_summary(data), encoding="utf-8", errors="replace")
-        plain.write_bytes(encode_compare(data))
+        write_whole(text, compare_summary(data).encode("utf-8", "replace"))
+        write_whole(plain, encode_compare(data))
         out.comparison = str(text)
     except OSError as error:
         out.sentences.append(f"{text} cannot be written: {error.strerror or error}")

@@ -130,6 +130,7 @@ def test_a_fixed_limit_needs_no_store(tmp_path, capsys):
     assert main([*words, "--limit", "other=1"]) == 2
 
 
+@pytest.mark.usefixtures("qapp")  # a picture makes a QGuiApplication where there is none
 def test_an_alarm_compares_with_the_kept_trace_and_paints_the_place(tmp_path, capsys):
     trace = tmp_path / "t.json"
     manifest = tmp_path / "loads.toml"
@@ -178,6 +179,7 @@ def test_a_wrong_call_is_one_sentence(tmp_path, monkeypatch, capsys, words, said
     assert "Traceback" not in err
 
 
+@pytest.mark.usefixtures("qapp")
 def test_an_alarm_says_commits_changes_and_writes_a_bisect_script(tmp_path, monkeypatch, capsys):
     repo = tmp_path / "repo"
     repo.mkdir()
