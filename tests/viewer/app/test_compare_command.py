@@ -42,6 +42,7 @@ def test_json_on_stdout_and_in_a_file(runs, tmp_path, capsysbinary):
     assert json.loads(out.read_text()) == data
 
 
+@pytest.mark.usefixtures("qapp")  # a picture makes a QGuiApplication where there is none
 def test_a_picture(runs, tmp_path):
     for name in ("out.svg", "out.png"):
         out = tmp_path / name
