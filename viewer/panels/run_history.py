@@ -68,6 +68,7 @@ class RunHistoryPanel(QWidget):
         tools.addWidget(self.compare)
         tools.addWidget(self.again)
         tools.addWidget(self.folder)
+        tools.addStretch(0)  # takes what is left while the boxes are hidden
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)
         self.parts.addWidget(self.plot)
         self.parts.addWidget(_at_top(self.table))

@@ -19,7 +19,7 @@ from viewer.views.span_stragglers import span_stragglers
 from viewer.views.straggler_words import ESTIMATE, pattern, step_numbers, verdict
 from viewer.views.stragglers_frame import StragglersFrame
 
-HEADERS = ("rank", "wait caused", "own", "inherited", "straggler", "cause", "pattern", "step if as fast")
+HEADERS = ("Rank", "Wait caused", "Own", "Inherited", "Straggler", "Cause", "Pattern", "Step if as fast")
 HOW = (
     "The rank. A click jumps to the evidence of its cause, else to the step in which it was most late.",
     "Waiting of all other ranks that ends in the replay when this rank's own time is cut to its peers': mean per step. "
@@ -35,7 +35,7 @@ HOW = (
     "The median step less what this rank alone adds: its own lateness (replayed), and after the gradient reduction "
     "what its compute takes longer than its peers'. An estimate; another rank may then be the one that is waited for.",
 )
-LINK_HEADERS = ("kind", "group", "size", "busbw", "others", "waiting")
+LINK_HEADERS = ("Kind", "Group", "Size", "busbw", "Others", "Waiting")
 LINK_HOW = (
     "Kind of operation.",
     "The group of ranks, or the two ranks of a send.",
