@@ -29,6 +29,8 @@ MOST_BYTES: Final = 1 << 30
 NEEDED: Final = ("dp_rank", "stage", "step", "optype", "start_ts", "duration")
 OPTIONAL: Final = {"tp_rank": "tp_rank", "rank": "rank", "mb_id": "mb_id", "mc": "model_chunk", "seq_id": "seq_id"}
 """Columns that go into the args of an operation, and their names there (those of the JSON timelines)."""
+LONGEST_TEXT: Final = 1_000
+"""Bytes of a kind of operation."""
 FARTHEST_S: Final = 4e9
 """Seconds: what lies beyond (126 years) is no time."""
 GAP: Final = 0.1
@@ -108,7 +110,8 @@ def _table(job: ImportJob) -> Any:
     finally:
         stream.close()
     try:
-        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(bytes(data))))
+        reader = pa.BufferReader(pa.py_buffer(bytes(data)))
+        file = pq.ParquetFile(reader)
         missing = [c for c in NEEDED if c not in file.schema_arrow.names]
         if missing:
             raise InputError(path, f"is a Parquet table, but no trace: it has no column {missing[0]}", "", _STEP)
@@ -118,7 +121,15 @@ def _table(job: ImportJob) -> Any:
                 path, f"holds {file.metadata.num_rows:,} rows, more than can be read", "", "Give fewer steps."
             )
         wanted = [c for c in (*NEEDED, *OPTIONAL) if c in file.schema_arrow.names]
-        table = file.read(columns=wanted)
+        fields = [file.schema_arrow.field(c) for c in wanted]
+        nested = [f.name for f in fields if pa.types.is_nested(f.type)]
+        if nested:
+            raise InputError(path, f"is a Parquet table, but no trace: {nested[0]} holds lists", "", _STEP)
+        # One long text may stand in millions of rows of a small file: texts stay numbers until their lengths are known.
+        texts = [f.name for f in fields if _is_text(f.type)]
+        table = pq.ParquetFile(reader, read_dictionary=texts).read(columns=wanted)
+        if any(_longest(table[name]) > LONGEST_TEXT for name in texts):
+            raise InputError(path, f"is a Parquet table, but no trace: a text is longer than {LONGEST_TEXT}", "", _STEP)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).split("\n", 1)[0][:200]
         raise InputError(
@@ -128,6 +139,19 @@ def _table(job: ImportJob) -> Any:
         if not pa.types.is_floating(table.schema.field(name).type):
             raise InputError(path, f"has no seconds (numbers with a fraction) in its column {name}", "", _STEP)
     return table
+
+
+def _is_text(kind: Any) -> bool:
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(test(held) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))
+
+
+def _longest(column: Any) -> int:
+    """Bytes of the longest distinct text of a column."""
+    import pyarrow.compute as pc
+
+    parts = [c.dictionary if pa.types.is_dictionary(c.type) else c for c in column.chunks]
+    return max((pc.max(pc.binary_length(part)).as_py() or 0 for part in parts), default=0)
 
 
 class _Times:

@@ -110,3 +110,25 @@ def test_the_real_table_says_what_its_timeline_says(shared: Path, tmp_path: Path
         for a, b in zip(one.stages(), other.stages(), strict=True):
             assert a.compute_ns == pytest.approx(b.compute_ns, abs=2_000)  # float32 seconds
     assert np.ptp([s.share for s in table.steps]) < 0.05
+
+
+def test_a_long_text_in_very_many_rows_is_refused_before_it_takes_room(tmp_path: Path) -> None:
+    rows = 300_000
+    kinds = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["x" * 1_000_000]))
+    zeros = {name: pa.array(np.zeros(rows, np.int8)) for name in ("dp_rank", "stage", "step")}
+    times = {name: pa.array(np.zeros(rows, np.float32)) for name in ("start_ts", "duration")}
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({**zeros, "optype": kinds, **times}), path, store_schema=False)
+    assert path.stat().st_size < 2_000_000
+    assert "a text is longer" in refused(tmp_path, path)
+
+
+def test_lists_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "lists.parquet", stage=pa.array([[0], [1], [0], [0]]))
+    assert "stage holds lists" in refused(tmp_path, path)
+
+
+def test_plain_texts_are_read_as_those_of_a_dictionary(tmp_path: Path) -> None:
+    plain = written(tmp_path / "plain.parquet", optype=ROWS["optype"].dictionary_decode())
+    coded = written(tmp_path / "coded.parquet")
+    assert lines(open_one(tmp_path / "a", plain)) == lines(open_one(tmp_path / "b", coded))
