@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QHeaderView,
+    QLineEdit,
     QMenu,
     QMenuBar,
     QScrollBar,
@@ -120,3 +121,22 @@ def test_the_focus_goes_round_a_full_window_and_shows(qtbot: QtBot, windows: Win
     assert len(set(map(id, seen))) > 10
     assert window.focusWidget() is canvas  # round, and not caught in a table
     assert all(w.isVisible() for w in seen)
+
+
+def test_letters_typed_into_a_panel_are_text_and_no_keys_of_the_lanes(
+    qtbot: QtBot, windows: Windows, job_folder: Path
+) -> None:
+    window = full_window(qtbot, windows, job_folder)
+    assert window.workspace is not None
+    typed = "wm01kxtf.]?"
+    for name in ("kernels", "range", "flame"):
+        window.docks.show_panel(name)
+        QApplication.processEvents()
+        edit = next(e for e in window.docks[name].widget().findChildren(QLineEdit) if e.isVisible())
+        edit.setFocus()
+        before = window.workspace.timeline.window(), window.workspace.context.selection
+        qtbot.keyClicks(edit, typed)
+        assert edit.text() == typed, name
+        assert (window.workspace.timeline.window(), window.workspace.context.selection) == before, name
+        assert not window.kept.marks.book, name
+        edit.clear()
