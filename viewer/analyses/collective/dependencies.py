@@ -30,7 +30,7 @@ I32 = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
 SOON_NS: Final = 30_000
-"""A kernel that begins this soon after a communication ended, with nothing before it, waited for it."""
+"""A kernel that begins this soon after a communication ended, while the compute stood still, waited for it."""
 POSTED_NS: Final = 300_000
 """A receive that begins so shortly before its send, after its rank stood still, was posted when the send was due."""
 LOST: Final = -2
@@ -195,7 +195,8 @@ def _rank(session: Session, group: RankGroup, mine: I64, build: _Builder, kernel
     resumed = busy_from[np.minimum(consumer, max(len(busy_from) - 1, 0))] if len(busy_from) else e
     last_end = np.searchsorted(busy_to, resumed, "right") - 1
     idle = (last_end < 0) | (busy_to[np.maximum(last_end, 0)] <= e if len(busy_to) else True)
-    waited = has & idle & (resumed - e <= SOON_NS)
+    stood = resumed - busy_to[np.maximum(last_end, 0)] > GAP_NS if len(busy_to) else True
+    waited = has & idle & (resumed - e <= SOON_NS) & ((last_end < 0) | stood)
     needs = has & (waited | (every.kind[mine] == Kind.RECV))
     end_points = np.unique(np.concatenate((busy_to[before[before >= 0]], busy_to[last_end[needs & (last_end >= 0)]])))
     begin_points = np.unique(resumed[needs])

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from viewer.analyses.collective.dependencies import Dependencies, dependencies, step_starts
 from viewer.analyses.collective.groups import job_groups
-from viewer.analyses.collective.kinds import Kind
+from viewer.analyses.collective.kinds import NEEDS_ALL, Kind
 from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.nominal import as_peers, sequences
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.collective.waits import doubt
 from viewer.base.ids import ABSENT
@@ -29,15 +30,13 @@ F64 = NDArray[np.float64]
 
 SHARE_OF_STEP: Final = 0.03
 """Own lateness below this share of the step makes no straggler."""
-NOISE: Final = 0.005
-"""Own times of two steps that differ by less are the same: kernels vary by some percent each, and there are many."""
 OUTSIDE: Final = 4.0
 """How many times the peers' spread the own lateness must be."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lateness:
-    """Per rank (RankGroup ids in ``ranks``) and step, ns; NaN where a rank shares no operation in a step.
+    """Per rank (RankGroup ids in ``ranks``) and step, ns; NaN where a rank shares no operation, or its file lacks some.
 
     ``own_time`` is the time that a rank spent by itself (compute, copies, launches, Python) up to its last shared
     operation; ``own`` its own lateness, ``inherited`` the rest of its lateness, ``caused`` the waiting of all other
@@ -58,6 +57,8 @@ class Lateness:
     """Per rank the own lateness from which a step counts as late: 3 % of a step, at least twice the clock's doubt."""
     anchor_ns: I64
     """Per rank and step the begin of the operation at which lateness is read, session time; ABSENT for none."""
+    patchy: NDArray[np.bool_]
+    """Per rank whether some steps lack communications in its file or its peers': single steps may be far off."""
 
     def ranking(self) -> list[int]:
         """RankGroup ids by the waiting that their own lateness caused, most first."""
@@ -65,14 +66,18 @@ class Lateness:
         return [self.ranks[i] for i in np.argsort(-caused, kind="stable")]
 
     def of(self, group: int) -> tuple[int, int, int] | None:
-        """(own, inherited, caused) of a rank, ns per step (means over its steps); None where it has none."""
+        """(own, inherited, caused) of a rank, ns per step; None where it has none.
+
+        Means over its steps; medians where its own or its peers' files lack communications.
+        """
         if group not in self.ranks:
             return None
         i = self.ranks.index(group)
         known = ~np.isnan(self.own[i])
         if not known.any():
             return None
-        own, inherited, caused = (float(a[i][known].mean()) for a in (self.own, self.inherited, self.caused))
+        middle = np.median if self.patchy[i] else np.mean
+        own, inherited, caused = (float(middle(a[i][known])) for a in (self.own, self.inherited, self.caused))
         return round(own), round(inherited), round(caused)
 
 
@@ -95,7 +100,8 @@ def _build(session: Session) -> Lateness | None:
     engine = Engine(graph, ranks, steps)
     anchor = _anchors(session, graph, ranks, steps)
     role = np.array([roles(session)[r] for r in ranks])
-    factor = _as_peers(engine, role, _likeness(session, ranks))
+    order = sequences(session, graph, ranks, steps)
+    factor, unsure, patchy = as_peers(engine, role, _likeness(session, ranks), order)
     seen = engine.run(np.ones_like(factor))
     ideal = engine.run(factor)
     own, inherited, caused = (np.full((len(ranks), steps), np.nan) for _ in range(3))
@@ -104,7 +110,7 @@ def _build(session: Session) -> Lateness | None:
         mine = slice(engine.part(i, 0).start, engine.part(i, steps - 1).stop)
         alone[mine] = factor[mine]
         value = engine.run(alone)
-        known = np.flatnonzero(anchor[i] >= 0)
+        known = np.flatnonzero((anchor[i] >= 0) & ~unsure[i])
         at = anchor[i, known]
         own[i, known] = np.maximum(seen[at] - value[at], 0)
         inherited[i, known] = np.maximum(seen[at] - ideal[at] - own[i, known], 0)
@@ -113,7 +119,7 @@ def _build(session: Session) -> Lateness | None:
     least = _least(session, ranks, step_ns)
     straggler = _stragglers(own, least, role)
     read_at = np.where(anchor >= 0, graph.time[np.maximum(anchor, 0)], ABSENT)
-    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, least, read_at)
+    return Lateness(ranks, steps, step_ns, own_time, own, inherited, caused, straggler, least, read_at, patchy)
 
 
 class Engine:
@@ -235,8 +241,10 @@ def _anchors(session: Session, graph: Dependencies, ranks: tuple[int, ...], step
     every = everything(session)
     purposes = np.array([g.purpose == "dp" for g in job_groups(session).groups] + [False], np.bool_)
     out = np.full((len(ranks), steps), -1, np.int64)
+    collective = graph.needs_all | np.isin(every.kind, list(NEEDS_ALL))
     for i, rank in enumerate(ranks):
-        mine = np.flatnonzero(graph.needs_all & (every.node == rank))
+        # Also operations whose other members are not seen: where the rank arrives is known without them.
+        mine = np.flatnonzero(collective & (graph.begin >= 0) & (every.node == rank))
         event = graph.begin[mine]
         step = graph.step[event]
         sharing = purposes[every.group[mine]]
@@ -275,40 +283,6 @@ def _likeness(session: Session, ranks: tuple[int, ...]) -> I64:
         counts = np.bincount(every.kind[every.node == rank], minlength=16)
         out.append(seen.setdefault(tuple(counts.tolist()), len(seen)))
     return np.array(out, np.int64)
-
-
-def _usual(others: list[float], own: float) -> float:
-    """What a rank of this role takes: the median of the others, of two ranks the faster one's."""
-    return min(others[0], own) if len(others) == 1 else float(np.median(others))
-
-
-def _as_peers(engine: Engine, role: I64, likeness: I64) -> F64:
-    """Per stretch of own time the factor that makes it as long as the peers' (the median of theirs).
-
-    Peers are the other ranks of the role; without any, ranks that communicate alike. Where a step has another number of
-    communications than the peers' (some were lost), its own time as a whole is compared.
-    """
-    factor = np.ones(len(engine.own_time))
-    count, steps = engine.begun.shape
-    for i in range(count):
-        peers = [p for p in range(count) if p != i and role[p] == role[i]]
-        if not peers:
-            peers = [p for p in range(count) if p != i and likeness[p] == likeness[i]]
-        for k in range(steps):
-            mine = engine.own_time[engine.part(i, k)]
-            theirs = [engine.own_time[engine.part(p, k)] for p in peers]
-            alike = [t for t in theirs if len(t) == len(mine)]
-            if not theirs or not mine.sum() > 0:
-                continue
-            usual = _usual([float(t.sum()) for t in theirs], float(mine.sum()))
-            if usual >= (1.0 - NOISE) * mine.sum():
-                continue  # no slower than its peers: as it is
-            if len(alike) > 1 or (alike and len(theirs) == 1):
-                nominal = np.median(np.stack(alike), axis=0)
-                factor[engine.part(i, k)] = np.where(mine > 0, nominal / np.maximum(mine, 1.0), 1.0)
-            else:
-                factor[engine.part(i, k)] = usual / float(mine.sum())
-    return factor
 
 
 def _least(session: Session, ranks: tuple[int, ...], step_ns: int | None) -> F64:
