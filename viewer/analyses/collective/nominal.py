@@ -26,7 +26,7 @@ Sequences = Sequence[Sequence[I64]]
 NOISE: Final = 0.005
 """Own times of two steps that differ by less are the same: kernels vary by some percent each, and there are many."""
 KNOWN: Final = 0.5
-"""Share of a rank's own time that must be told by its peers for the rest to be guessed from it."""
+"""Share of the own time of a step that must lie between communications that both have for the rest to be told."""
 
 
 class Stretches(Protocol):
@@ -147,7 +147,7 @@ def _where_known(mine: F64, wanted: I64, theirs: F64, seen: I64) -> F64 | None:
 
     What lies between two that follow each other in both is told as it is, and says how many times as long as theirs my
     own time is. Where I lack one, my stretch holds the waiting for it too: only what exceeds their time by that ratio
-    is taken off. Where they lack one, mine is cut by the ratio. None where less than half of mine can be told.
+    is taken off. Where they lack one, mine is cut by the ratio. None where less than half can be told.
     """
     from difflib import SequenceMatcher
 
@@ -159,7 +159,9 @@ def _where_known(mine: F64, wanted: I64, theirs: F64, seen: I64) -> F64 | None:
     both = (before >= 0) & (after >= 0)
     clean = both & (after == before + 1)
     known, spent = float(mine[clean].sum()), float(theirs[after[clean] - 1].sum())
-    if known < KNOWN * float(mine.sum()) or known <= 0.0 or spent <= 0.0:
+    # Of the one of us that lacks communications the sum holds waiting: the other's says how much is told.
+    told, whole = (spent, float(theirs.sum())) if len(seen) > len(wanted) else (known, float(mine.sum()))
+    if told < KNOWN * whole or known <= 0.0 or spent <= 0.0:
         return None
     total = np.concatenate(([0.0], np.cumsum(theirs)))
     out = mine * min(1.0, spent / known)
