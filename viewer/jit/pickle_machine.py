@@ -438,7 +438,7 @@ def run(
                         for k in range(first, depth):
                             scratch[used] = load_id(o_ref + 4 * load_int(s_value + 8 * k))
                             used += 1
-                        number = np.int64(_intern_text(scratch.ctypes.data, 8 * used, stacks))
+                        number = np.int64(_intern_text(np.int64(scratch.ctypes.data), 8 * used, stacks))
                         if overflowed(stacks):
                             status = GROW
                             break
@@ -513,7 +513,7 @@ def run(
                                         scratch[1] = load_int(s_value + 8 * (k + 1))
                                     elif key == _LINE and item_tag == INT:
                                         scratch[2] = load_int(s_value + 8 * (k + 1))
-                            number = np.int64(_intern_text(scratch.ctypes.data, np.int64(24), frames))
+                            number = np.int64(_intern_text(np.int64(scratch.ctypes.data), np.int64(24), frames))
                             if overflowed(frames):
                                 status = GROW
                                 break
