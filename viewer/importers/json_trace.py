@@ -123,7 +123,7 @@ def refuse_if_no_trace(path: Path, scanned: Scanned) -> None:
         raise InputError(str(path), 'is JSON, but no trace: it has no "traceEvents"', "", STEP)
     ledger = scanned.ledger
     if ledger.read and not ledger.kept + ledger.repaired:
-        reasons = sorted(ledger.reasons.items(), key=lambda item: -item[1][0])
+        reasons = sorted(ledger.reasons.items(), key=lambda item: (-item[1][0], item[1][1]))  # of equals the first one
         name, (_, first) = reasons[0]
         raise InputError(
             str(path),

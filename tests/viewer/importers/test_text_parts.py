@@ -150,3 +150,24 @@ def test_a_large_file_opened_alone_is_read_by_several_threads(tmp_path: Path, mo
     ]
     for name in ("start_ns", "name", "args_off"):
         assert getattr(opened[0].slices, name).tolist() == getattr(opened[1].slices, name).tolist()
+
+
+def test_of_equally_frequent_reasons_the_first_in_the_file_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many threads read it."""
+    from viewer.base.errors import InputError
+    from viewer.importers import text_parts
+
+    monkeypatch.setattr(text_parts, "LEAST", 300)
+    path = tmp_path / "rank0.json"
+    first = b'  {"tid": 1, "ph": "' + b"n" * 420 + b'", "pid": 0, "name": "alpha", "ts": 0, "dur": 10},\n'
+    path.write_bytes(b"[\n" + first + b'  {"tid": 1"FEE" "ph": "B", "name": "beta"-nan(ind) "ts": 1},\n  {"tid": 1, "p')
+    told = []
+    for workers in (1, 2):
+        monkeypatch.setattr("os.cpu_count", lambda n=workers: n)
+        result = JobOpener([path], cache=Cache(tmp_path / str(workers)), workers=workers).open(lambda _: None)
+        told.append([f.sentence() for f in result.failures])
+    assert told[0] == told[1]
+    assert "at byte 4" in told[0][0]
+    assert isinstance(result.failures[0], InputError)
