@@ -21,6 +21,7 @@ from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported
 from viewer.store.args import ArgsText
+from viewer.store.growing import in_file
 from viewer.store.loose_json import loads
 from viewer.store.memory import DeviceMemory, Events, MemoryBuilder
 from viewer.store.raw import RawMarks
@@ -52,13 +53,16 @@ _FIELDS: Final = operator.attrgetter(*_COLUMNS)
 _LIST: Final = msgspec.json.Decoder(list[_Args])
 
 
-def add_profiler_memory(imported: Imported, source: Path | None, args: Callable[[], ArgsText]) -> None:
+def add_profiler_memory(
+    imported: Imported, source: Path | None, args: Callable[[], ArgsText], scratch: Path | None = None
+) -> None:
     """Make tables of memory of the ``[memory]`` instants of a trace, if it has some.
 
     Args:
         imported: what an importer made of a file; gets the tables, and findings.
         source: the file, where the args lie in it as they are.
         args: their text else.
+        scratch: a folder for what a large file leaves to be written.
     """
     raw = imported.raw
     if raw.marks is None or raw.memory:
@@ -76,19 +80,38 @@ def add_profiler_memory(imported: Imported, source: Path | None, args: Callable[
     if lost:
         message = "[memory] events without readable bytes: in no figure of memory"
         imported.meta.findings.append(Finding("memory-unreadable", "warning", lost, message))
-    rows, values = rows[good], {k: v[good] for k, v in values.items()}
-    order = np.argsort(raw.marks.time_ns[rows], kind="stable")
-    rows, values = rows[order], {k: v[order] for k, v in values.items()}
+    if lost:
+        rows, values = rows[good], {k: v[good] for k, v in values.items()}
+    del good, size
+    times = raw.marks.time_ns[rows]
+    if (times[1:] < times[:-1]).any():
+        order = np.argsort(times, kind="stable")
+        rows = rows[order]
+        for name in values:  # one after the other: a large file has millions
+            values[name] = values[name][order]
+    del times
     builder = MemoryBuilder()
     # The table of marks is sorted by time; where each of them will be.
     place = np.empty(len(raw.marks.time_ns), np.int64)
     place[np.argsort(raw.marks.time_ns, kind="stable")] = np.arange(len(place))
     values["mark"] = place[rows]
-    keys = np.stack([values["device_type"], values["device"]], axis=1)
-    for kind, number in sorted(set(map(tuple, np.unique(keys, axis=0).tolist())), key=_place)[:_MOST_DEVICES]:
-        own = np.flatnonzero((keys[:, 0] == kind) & (keys[:, 1] == number))
+    for kind, number in sorted(_devices(values), key=_place)[:_MOST_DEVICES]:
+        of_device = (values["device_type"] == kind) & (values["device"] == number)
+        if of_device.all():
+            builder.add(_device(kind, number, raw.marks, rows, values, oom))
+            continue
+        own = np.flatnonzero(of_device)
         builder.add(_device(kind, number, raw.marks, rows[own], {k: v[own] for k, v in values.items()}, oom))
-    raw.memory = builder.tables()
+    raw.memory = {
+        table: {name: in_file(c, scratch) if isinstance(c, np.ndarray) else c for name, c in columns.items()}
+        for table, columns in builder.tables().items()
+    }
+
+
+def _devices(values: dict[str, NDArray[np.int64]]) -> list[tuple[int, int]]:
+    """(type, number) of every device that is named."""
+    kinds, devices = values["device_type"], values["device"]
+    return [(k, d) for k in np.unique(kinds).tolist() for d in np.unique(devices[kinds == k]).tolist()]
 
 
 def _place(key: tuple[int, int]) -> tuple[bool, int, int]:
@@ -137,10 +160,12 @@ def _texts(
             some = rows[begin : begin + _BATCH]
             yield from text.read_many(marks.args_off[some].tolist(), marks.args_len[some].tolist())
         return
-    places = zip(marks.args_off[rows].tolist(), marks.args_len[rows].tolist(), strict=True)
     with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-        for offset, length in places:
-            yield whole[offset : offset + length]
+        for begin in range(0, len(rows), _BATCH):
+            some = rows[begin : begin + _BATCH]
+            offset = marks.args_off[some]
+            ends = offset + marks.args_len[some]
+            yield from map(whole.__getitem__, map(slice, offset.tolist(), ends.tolist()))
 
 
 def _values(texts: Iterator[bytes], count: int) -> dict[str, NDArray[np.int64]]:

@@ -125,7 +125,8 @@ class SourceOpener:
         in_source = imported.meta.args_in_source
         from viewer.importers.profiler_memory import add_profiler_memory
 
-        add_profiler_memory(imported, source.path if in_source else None, lambda: ArgsText.of_writer(writer))
+        path = source.path if in_source else None
+        add_profiler_memory(imported, path, lambda: ArgsText.of_writer(writer), job.scratch)
         if damaged:
             self._cache.drop(stamp)
             imported.meta.findings.append(

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 FIRST_ROWS: Final = 1 << 16
 IN_MEMORY: Final = 96 << 20
 """Bytes of all columns together up to which they stay in anonymous memory."""
+LEAST_IN_FILE: Final = 2 << 20
+"""Smaller arrays stay where they are."""
 
 
 class GrowingColumns:
@@ -159,3 +161,21 @@ def _unnamed_file(folder: Path | None) -> int:
     handle, path = tempfile.mkstemp(prefix=".draft-", dir=folder)
     os.unlink(path)
     return handle
+
+
+def in_file(values: NDArray[Any], folder: Path | None) -> NDArray[Any]:
+    """A large array as one that is mapped from a file without a name; as it is where it is small or the disk is full.
+
+    What is only written to another file later need not stay in memory until then. The result is read-only.
+    """
+    if values.nbytes < LEAST_IN_FILE or values.dtype.hasobject or not hasattr(os, "posix_fallocate"):
+        return values
+    try:
+        handle = _unnamed_file(folder)
+        with os.fdopen(handle, "w+b") as file:
+            np.ascontiguousarray(values).tofile(file)
+            file.flush()
+            held = mmap.mmap(file.fileno(), values.nbytes, access=mmap.ACCESS_READ)
+    except OSError:
+        return values
+    return np.frombuffer(held, values.dtype).reshape(values.shape)

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from viewer.store.growing import GrowingColumns
+from viewer.store import growing
+from viewer.store.growing import GrowingColumns, in_file
 
 TYPES = {"wide": np.int64, "small": np.uint8}
 
@@ -72,3 +73,20 @@ def test_columns_are_appended() -> None:
     second.column("small")[:] += 7
     first.append(second)
     check(first, 12)
+
+
+def test_large_arrays_wait_in_files_and_small_ones_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = np.arange(600_000, dtype=np.int64).reshape(2, -1)[:, ::2]
+    held = in_file(large, tmp_path)
+    np.testing.assert_array_equal(held, large)
+    assert held.dtype == large.dtype
+    assert not held.flags.writeable, "mapped from a file"
+    assert list(tmp_path.iterdir()) == [], "which has no name"
+    small = np.arange(10)
+    assert in_file(small, tmp_path) is small
+
+    def full(_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(growing, "_unnamed_file", full)
+    assert in_file(large, tmp_path) is large
