@@ -21,7 +21,6 @@ from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported
 from viewer.store.args import ArgsText
-from viewer.store.growing import in_file
 from viewer.store.loose_json import loads
 from viewer.store.memory import DeviceMemory, Events, MemoryBuilder
 from viewer.store.raw import RawMarks
@@ -90,7 +89,7 @@ def add_profiler_memory(
         for name in values:  # one after the other: a large file has millions
             values[name] = values[name][order]
     del times
-    builder = MemoryBuilder()
+    builder = MemoryBuilder(scratch=scratch)
     # The table of marks is sorted by time; where each of them will be.
     place = np.empty(len(raw.marks.time_ns), np.int64)
     place[np.argsort(raw.marks.time_ns, kind="stable")] = np.arange(len(place))
@@ -102,10 +101,8 @@ def add_profiler_memory(
             continue
         own = np.flatnonzero(of_device)
         builder.add(_device(kind, number, raw.marks, rows[own], {k: v[own] for k, v in values.items()}, oom))
-    raw.memory = {
-        table: {name: in_file(c, scratch) if isinstance(c, np.ndarray) else c for name, c in columns.items()}
-        for table, columns in builder.tables().items()
-    }
+    del values
+    raw.memory = builder.tables()
 
 
 def _devices(values: dict[str, NDArray[np.int64]]) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ but never made, and one that is there at the end but in no event, were there bef
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from viewer.base.allocator import BEFORE, NEVER, NOT_GIVEN, Action, BlockEnd
 from viewer.base.ids import ABSENT
 from viewer.jit import memory_replay as loops
 from viewer.jit.lanes import number_keys
+from viewer.store.growing import in_file
 from viewer.store.schema import MEMORY_DEVICES
 
 I64 = NDArray[np.int64]
@@ -86,16 +88,24 @@ class DeviceMemory:
 
 @dataclass(slots=True)
 class MemoryBuilder:
-    """Collects devices; ``tables()`` gives the columns of their tables. ``stacks`` is shared by all devices."""
+    """Collects devices; ``tables()`` gives the columns of their tables. ``stacks`` is shared by all devices.
+
+    With a ``scratch`` folder large columns wait in files there.
+    """
 
     stacks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scratch: Path | None = None
     _parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _rows: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
 
     def _add(self, table: str, columns: dict[str, Any]) -> None:
-        self._parts.setdefault(table, []).append(columns)
+        kept = {k: self._waiting(v) if isinstance(v, np.ndarray) else v for k, v in columns.items()}
+        self._parts.setdefault(table, []).append(kept)
         self._rows[table] = self._rows.get(table, 0) + len(next(iter(columns.values())))
+
+    def _waiting(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if self.scratch is None else in_file(values, self.scratch)
 
     def add(self, device: DeviceMemory) -> None:
         """Build the rows of one more device."""
@@ -110,6 +120,8 @@ class MemoryBuilder:
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         levels = _levels(events, final, blocks)
+        blocks = blocks[order]  # the other one goes: there may be millions
+        del order
         at = {"device": np.full(n, number, np.int32)}
         self._add(
             "allocator_events",
@@ -133,7 +145,7 @@ class MemoryBuilder:
                 "reserved": levels.reserved,
             },
         )
-        self._add("blocks", _block_columns(number, events, final, blocks[order], first_event, first_segment))
+        self._add("blocks", _block_columns(number, events, final, blocks, first_event, first_segment))
         self._add_segments(number, events, final)
         self._add(
             "memory_devices",
@@ -198,7 +210,10 @@ class MemoryBuilder:
         out: dict[str, dict[str, Any]] = {}
         for table, parts in self._parts.items():
             names = parts[0]
-            out[table] = {c: parts[0][c] if len(parts) == 1 else np.concatenate([p[c] for p in parts]) for c in names}
+            out[table] = {
+                c: parts[0][c] if len(parts) == 1 else self._waiting(np.concatenate([p[c] for p in parts]))
+                for c in names
+            }
         if "memory_devices" in out:
             out["memory_devices"]["name"] = self.names
         return out | self.stacks
@@ -234,7 +249,7 @@ def _blocks(events: Events, final: FinalState | None) -> tuple[I64, I32, I64]:
         block_of,
         counts,
     )
-    blocks = blocks[:count].copy()
+    blocks = blocks[:count]
     known = blocks[:, loops.FINAL] >= 0
     blocks[known, loops.FINAL] = held[blocks[known, loops.FINAL]]
     return blocks, block_of, counts
