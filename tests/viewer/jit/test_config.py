@@ -98,3 +98,16 @@ def test_a_kernel_that_does_not_count_calls_none_that_does() -> None:
     for name, loop in loops.items():
         if not counts_references(loop):
             assert not [c for c in callees(loop, loops) if counts_references(loops[c])], name
+
+
+def test_a_kernel_that_was_loaded_inside_others_may_be_seen_later_than_the_table_says() -> None:
+    from dataclasses import replace
+
+    from viewer.app.kernel_table import _holds
+    from viewer.jit.table import GROUPS, Entry
+
+    told = Entry("scan.part", GROUPS[0], ("int64",), ())
+    assert _holds(told, told)
+    assert _holds(told, replace(told, group=GROUPS[2]))
+    assert not _holds(replace(told, group=GROUPS[2]), told)
+    assert not _holds(told, replace(told, types=("uint64",)))
