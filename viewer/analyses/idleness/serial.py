@@ -1,11 +1,11 @@
 """Streams that ran one after the other although they could have overlapped, and what forced the order if it is known.
 
-Two works follow each other when the second begins at most :data:`SOON_NS` after the first, which ended last on the
-device. What forced it: a recorded wait of the second's stream for an event; a synchronisation that held its launch back
-until the first was over; the order of launches (its call began only when the first was over); a wait for an event
-that the host queued between both launches (which event is not recorded, so this is likely, not sure); one stream for
-both (then only communication or a copy beside compute counts: those use other units). Else it is not proven: one
-kernel may fill the device, or the wait is not recorded.
+Two works follow each other when the second begins at most :data:`SOON_NS` after the first, which ended last of all
+that began before it on the device. What forced it: a recorded wait of the second's stream for an event; a
+synchronisation that held its launch back until the first was over; the order of launches (its call began only when the
+first was over); a wait for an event that the host queued between both launches (which event is not recorded, so this is
+likely, not sure); one stream for both (then only communication or a copy beside compute counts: those use other units).
+Else it is not proven: one kernel may fill the device, or the wait is not recorded.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def _build(trace: Trace, device: int) -> tuple[Serial, ...]:
     start, end = work.start_ns[part], work.end_ns[part]
     if len(start) < 2:
         return ()
-    first, second = running_end(start, end)[:-1], np.arange(1, len(start))
+    second = np.flatnonzero(start > start[0])
+    # Works that begin together stand side by side: each follows what began before them all.
+    first = running_end(start, end)[np.searchsorted(start, start[second], "left") - 1]
     follows = (end[first] <= start[second]) & (start[second] - end[first] <= SOON_NS)
     first, second = first[follows] + part.start, second[follows] + part.start
     same = work.lane[first] == work.lane[second]

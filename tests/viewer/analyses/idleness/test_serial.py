@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.build import Event, call, copy, kernel, make_trace, row_named, sync
@@ -57,17 +57,20 @@ def test_pairs_are_summed_with_the_largest_as_example() -> None:
     assert serial_streams(trace, 3) == ()
 
 
+@example([(0, 1, 2), (1, 2, 1), (1, 2, 2)])
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 20), st.integers(1, 3)), max_size=10))
 def test_by_search(rows: list[tuple[int, int, int]]) -> None:
     """Every pair by looking at all works: who ended last before each one, and how much they could share."""
     events = [kernel(f"k{i}", at, dur, stream=lane) for i, (at, dur, lane) in enumerate(rows)]
     trace = make_trace(*events)
     got: list[Serial] = list(serial_streams(trace, 0)) if events else []
-    ordered = sorted(rows, key=lambda r: (r[0], r[0] + r[1]))
     want = 0
-    for i, (at, dur, lane) in enumerate(ordered[1:], 1):
-        last = max(ordered[:i], key=lambda r: r[0] + r[1])
-        ends = [r for r in ordered[:i] if r[0] + r[1] == last[0] + last[1]]
+    for at, dur, lane in rows:
+        before = [r for r in rows if r[0] < at]
+        if not before:
+            continue
+        last = max(before, key=lambda r: r[0] + r[1])
+        ends = [r for r in before if r[0] + r[1] == last[0] + last[1]]
         if last[0] + last[1] <= at and len(ends) == 1 and last[2] != lane:
             want += min(last[1], dur)
         elif last[0] + last[1] <= at and len(ends) > 1:
