@@ -8,24 +8,21 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLineEdit,
-    QPushButton,
     QSplitter,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from viewer.analyses.query import QueryError
 from viewer.base.frames import Jump
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
+from viewer.panels.table_tools import RowTools
 from viewer.store.session import Session
-from viewer.views.communication import EXPLAINED, Bools, CommunicationView, communication_view, totals
+from viewer.views.communication import EXPLAINED, CommunicationView, communication_view, totals
 from viewer.views.communication_row import RowView, row_view
-from viewer.views.range_table import matching
 from widgets.bar import StackedBar
 from widgets.column_table import ColumnTable
 from widgets.curve_plot import CurvePlot
@@ -61,9 +58,8 @@ class CommunicationPanel(QWidget):
         context.selection_changed.connect(self._refresh)
         context.session_changed.connect(self._session_changed)
         context.theme_changed.connect(self._set_theme)
-        self.filter.textChanged.connect(self._filter)
-        self.copy_button.clicked.connect(self.table.copy)
-        self.save_button.clicked.connect(self._save)
+        self.rows.filter_changed.connect(self._filter)
+        self.rows.save_requested.connect(self.save_requested)
         self.table.row_clicked.connect(self._clicked)
         self.pace.chosen.connect(self._go_to_operation)
         self.curve.chosen.connect(self._clicked)
@@ -75,16 +71,8 @@ class CommunicationPanel(QWidget):
         self.sentence = WrapLabel(self, max_lines=2)
         self.bar = StackedBar(self)
         self.note = WrapLabel(self, max_lines=1)
-        self.filter = QLineEdit(self)
-        self.filter.setPlaceholderText("Filter: allreduce  -send")
-        self.filter.setAccessibleName("Filter the rows")
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setMaximumWidth(220)
-        self.copy_button = QPushButton("Copy", self)
-        set_tip(self.copy_button, "Copy the selected rows, or all, as tab-separated values")
-        self.save_button = QPushButton("Save CSV…", self)
-        set_tip(self.save_button, "Save the selected rows, or all, as comma-separated values")
         self.table = ColumnTable(self)
+        self.rows = RowTools(self.table, self._context.theme, self, "allreduce  -send", 220)
         self.pace = PacePlot(self)
         self.histogram = Histogram(self)
         set_tip(
@@ -110,7 +98,7 @@ class CommunicationPanel(QWidget):
         head = QHBoxLayout()
         head.setSpacing(6)
         head.addWidget(self.sentence, 1)
-        for part in (self.filter, self.copy_button, self.save_button):
+        for part in self.rows.parts:
             head.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 4, 8, 4)
@@ -134,6 +122,7 @@ class CommunicationPanel(QWidget):
         self.setAutoFillBackground(True)
         for part in (self.bar, self.table, self.pace, self.histogram, self.curve, self.hiders):
             part.set_theme(theme)
+        self.rows.set_theme(theme)
         self.sentence.set_color(color(theme, "text"))
         for label in (self.note, self.why):
             label.set_color(color(theme, "muted"))
@@ -197,7 +186,7 @@ class CommunicationPanel(QWidget):
         self._show_tools(bool(view.rows))
         if before is None:
             self.table.set_order("Exposed", True)
-        keep = self._keep(view)
+        keep = self.rows.keep(view.frame)
         self.table.set_frame(view.frame, keep, totals(view, keep))
         self._follow(before)
 
@@ -227,31 +216,13 @@ class CommunicationPanel(QWidget):
             part.hide()
 
     def _show_tools(self, shown: bool) -> None:
-        for part in (self.filter, self.copy_button, self.save_button):
+        for part in self.rows.parts:
             part.setVisible(shown)
 
-    # filter and files
-
-    def _keep(self, view: CommunicationView) -> Bools | None:
-        problem, keep = "", None
-        try:
-            keep = matching(view.frame, self.filter.text())
-        except QueryError as error:
-            problem = str(error)
-        palette = palette_of(self._context.theme)
-        if problem:
-            palette.setColor(palette.ColorRole.Text, color(self._context.theme, "error"))
-        self.filter.setPalette(palette)
-        set_tip(self.filter, problem or "Words are looked for in the first column; a minus before one turns it round")
-        return keep
-
-    def _filter(self, _: str) -> None:
+    def _filter(self) -> None:
         if self._view is not None:
-            keep = self._keep(self._view)
+            keep = self.rows.keep(self._view.frame)
             self.table.set_keep(keep, totals(self._view, keep))
-
-    def _save(self) -> None:
-        self.save_requested.emit(self.table.model.frame.records(self.table.chosen_rows()))
 
     # one row
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from viewer.base.selection import Selection
 from viewer.base.theme import Theme
@@ -16,11 +16,12 @@ from viewer.base.time import format_duration
 from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
+from viewer.panels.table_tools import ScopeLabel
 from viewer.store.session import Session
 from viewer.views.flame import FRAME_TEXT, HOW, WEIGHT_TEXT, FlameView
 from viewer.views.op_table import OpScope, op_scope
 from widgets.flame_graph import FlameGraph
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import palette_of, set_tip
 
 HINT: Final = "Open a trace: this panel shows by stack where the time of the GPU, or of the CPU, went."
 COUNTING: Final = "Merging stacks…"
@@ -52,7 +53,7 @@ class FlamePanel(QWidget):
         self.graph.zoomed.connect(self._zoomed)
         self.graph.chosen.connect(self._go)
         self._set_theme(context.theme)
-        self._say(HINT)
+        self.scope.say(HINT)
 
     def _build(self) -> None:
         self.weight = QComboBox(self)
@@ -70,11 +71,9 @@ class FlamePanel(QWidget):
         self.search.setMaximumWidth(260)
         self.back = QPushButton("Show All", self)
         set_tip(self.back, "Zoom out to all stacks (Home)")
-        self.scope = QLabel(self)
-        self.scope.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.scope = ScopeLabel(self._context.theme, self)
         self.graph = FlameGraph(self)
-        self.line = QLabel(self)
-        self.line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.line = ScopeLabel(self._context.theme, self)
         self.line.setContentsMargins(6, 1, 6, 2)
         tools = QHBoxLayout()
         tools.setContentsMargins(6, 4, 6, 4)
@@ -104,15 +103,8 @@ class FlamePanel(QWidget):
         self.setPalette(palette_of(theme))
         self.setAutoFillBackground(True)
         self.graph.set_theme(theme)
-        self._tint()
-
-    def _tint(self) -> None:
-        palette = self.palette()
-        palette.setColor(palette.ColorRole.WindowText, color(self._context.theme, self._token))
-        self.scope.setPalette(palette)
-        muted = self.palette()
-        muted.setColor(muted.ColorRole.WindowText, color(self._context.theme, "muted"))
-        self.line.setPalette(muted)
+        self.scope.set_theme(theme)
+        self.line.set_theme(theme)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Merge what a hidden panel did not."""
@@ -144,7 +136,7 @@ class FlamePanel(QWidget):
         if not session.inputs:
             self._context.work.cancel("flame")
             self._asked = None
-            self._say(HINT)
+            self.scope.say(HINT)
             return
         weight, frames = str(self.weight.currentData()), str(self.frames.currentData())
         scope = op_scope(session, self._chosen())
@@ -152,7 +144,7 @@ class FlamePanel(QWidget):
         if asked == self._asked:
             return
         self._asked = asked
-        self._say(f"{scope.text} · {COUNTING}")
+        self.scope.say(f"{scope.text} · {COUNTING}")
         set_tip(self.weight, HOW[weight])
         self._context.work.submit(
             "flame", lambda cancel: self._compute(session, asked, cancel), self._show, self._failed
@@ -172,7 +164,7 @@ class FlamePanel(QWidget):
         self._zoom_by_names(kept)
         self._search(self.search.text())
         scope = self._asked[1].text if self._asked is not None else ""
-        self._say(f"{scope} · {view.note}" if view.note else scope)
+        self.scope.say(f"{scope} · {view.note}" if view.note else scope)
 
     def _names_of_focus(self) -> list[str]:
         """The way to the zoomed frame, so that another range or rank shows the same."""
@@ -193,15 +185,7 @@ class FlamePanel(QWidget):
 
     def _failed(self, error: Exception) -> None:
         self._asked = None
-        self._say(error_sentence("The flame graph", error), "error")
-
-    def _say(self, text: str, token: str = "muted") -> None:
-        self._token = token
-        self.scope.setText(text)
-        set_tip(self.scope, text)
-        self._tint()
-
-    # search, pointer, jumps
+        self.scope.say(error_sentence("The flame graph", error), "error")
 
     def _search(self, text: str) -> None:
         frame = self.graph.frame

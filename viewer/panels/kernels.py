@@ -10,28 +10,23 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QSizePolicy,
     QSplitter,
     QVBoxLayout,
     QWidget,
 )
 
-from viewer.analyses.query import QueryError
 from viewer.base.pace_frame import PaceFrame
 from viewer.base.selection import Selection, SliceRef
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
+from viewer.panels.table_tools import RowTools, ScopeLabel
 from viewer.store.session import Session
-from viewer.views.op_table import HEADS, Bools, OpRuns, OpScope, OpView, op_scope, op_totals
-from viewer.views.range_table import matching
+from viewer.views.op_table import HEADS, OpRuns, OpScope, OpView, op_scope, op_totals
 from widgets.column_table import ColumnTable
 from widgets.pace_plot import PacePlot
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import palette_of, set_tip
 
 HINT: Final = "Open a trace: this panel says which kernels, operators and modules take the GPU's time."
 COUNTING: Final = "Counting…"
@@ -57,16 +52,14 @@ class KernelsPanel(QWidget):
         self._runs: tuple[OpView, int, OpRuns] | None = None
         self._row: tuple[OpView, int] | None = None
         self._group: int | None = None
-        self._token = "muted"
         self.setAccessibleName("Kernels")
         self._build()
         context.selection_changed.connect(self._refresh)
         context.session_changed.connect(self._session_changed)
         context.theme_changed.connect(self._set_theme)
         self.by.currentIndexChanged.connect(self._refresh)
-        self.filter.textChanged.connect(self._filter)
-        self.copy_button.clicked.connect(self.table.copy)
-        self.save_button.clicked.connect(self._save)
+        self.rows.filter_changed.connect(self._filter)
+        self.rows.save_requested.connect(self.save_requested)
         self.table.row_clicked.connect(self._clicked)
         self.table.row_stepped.connect(self._step)
         self.pace.chosen.connect(self._go_to_run)
@@ -80,18 +73,9 @@ class KernelsPanel(QWidget):
             self.by.addItem(f"By {head[0].lower()}{head[1:]}", by)
         self.by.setAccessibleName("Group rows by")
         set_tip(self.by, "What the rows stand for")
-        self.filter = QLineEdit(self)
-        self.filter.setPlaceholderText("Filter: gemm  -flash  class:compute  dur:>1ms")
-        self.filter.setAccessibleName("Filter the rows")
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setMaximumWidth(320)
-        self.scope = QLabel(self)
-        self.scope.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.copy_button = QPushButton("Copy", self)
-        set_tip(self.copy_button, "Copy the selected rows, or all, as tab-separated values")
-        self.save_button = QPushButton("Save CSV…", self)
-        set_tip(self.save_button, "Save the selected rows, or all, as comma-separated values")
+        self.scope = ScopeLabel(self._context.theme, self)
         self.table = ColumnTable(self, first_least=300)
+        self.rows = RowTools(self.table, self._context.theme, self, "gemm  -flash  class:compute  dur:>1ms")
         self.pace = PacePlot(self)
         self.pace.hide()
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)
@@ -104,10 +88,10 @@ class KernelsPanel(QWidget):
         tools.setContentsMargins(6, 4, 6, 4)
         tools.setSpacing(6)
         tools.addWidget(self.by)
-        tools.addWidget(self.filter, 1)
+        tools.addWidget(self.rows.filter, 1)
         tools.addWidget(self.scope, 2)
-        for button in (self.copy_button, self.save_button):
-            tools.addWidget(button)
+        tools.addWidget(self.rows.copy)
+        tools.addWidget(self.rows.save)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -128,7 +112,8 @@ class KernelsPanel(QWidget):
         self.setAutoFillBackground(True)
         self.table.set_theme(theme)
         self.pace.set_theme(theme)
-        self._tint_scope()
+        self.scope.set_theme(theme)
+        self.rows.set_theme(theme)
 
     # what is counted
 
@@ -163,14 +148,14 @@ class KernelsPanel(QWidget):
         if not session.inputs:
             self._context.work.cancel("kernels")
             self._asked = None
-            self._say(HINT)
+            self.scope.say(HINT)
             return
         scope = op_scope(session, self._chosen())
         asked = (id(session), scope, str(self.by.currentData()))
         if asked == self._asked:
             return
         self._asked = asked
-        self._say(f"{scope.text} · {COUNTING}")
+        self.scope.say(f"{scope.text} · {COUNTING}")
         self._context.work.submit(
             "kernels", lambda cancel: self._compute(session, asked, cancel), self._show, self._failed
         )
@@ -189,16 +174,16 @@ class KernelsPanel(QWidget):
         if same and before is not None and before.table.done > view.table.done:
             return  # it came late: what is shown knows more
         self._show(view)
-        self._say(f"{view.scope.text} · {view.table.done} of {len(view.scope.inputs)} files…")
+        self.scope.say(f"{view.scope.text} · {view.table.done} of {len(view.scope.inputs)} files…")
 
     def _show(self, view: OpView) -> None:
         before = self._view
         self._view = view
-        keep = self._keep(view)
+        keep = self.rows.keep(view.frame)
         if before is None or before.table.by != view.table.by:
             self.table.set_order(view.frame.columns[2].head if len(view.frame.columns) > 2 else "", True)
         self.table.set_frame(view.frame, keep, op_totals(view, keep))
-        self._say(f"{view.scope.text} · {view.note}" if view.note else view.scope.text)
+        self.scope.say(f"{view.scope.text} · {view.note}" if view.note else view.scope.text)
         self._follow_row(view)
 
     def _follow_row(self, view: OpView) -> None:
@@ -215,44 +200,12 @@ class KernelsPanel(QWidget):
 
     def _failed(self, error: Exception) -> None:
         self._asked = None
-        self._say(error_sentence("The table of kernels", error), "error")
+        self.scope.say(error_sentence("The table of kernels", error), "error")
 
-    def _say(self, text: str, token: str = "muted") -> None:
-        self._token = token
-        self.scope.setText(text)
-        set_tip(self.scope, text)
-        self._tint_scope()
-
-    def _tint_scope(self) -> None:
-        palette = self.palette()
-        palette.setColor(palette.ColorRole.WindowText, color(self._context.theme, self._token))
-        self.scope.setPalette(palette)
-
-    # filter and files
-
-    def _keep(self, view: OpView) -> Bools | None:
-        try:
-            keep = matching(view.frame, self.filter.text())
-        except QueryError as error:
-            self._mark_filter(str(error))
-            return None
-        self._mark_filter("")
-        return keep
-
-    def _mark_filter(self, problem: str) -> None:
-        palette = palette_of(self._context.theme)
-        if problem:
-            palette.setColor(palette.ColorRole.Text, color(self._context.theme, "error"))
-        self.filter.setPalette(palette)
-        set_tip(self.filter, problem or "Words are looked for in the first column; a minus before one turns it round")
-
-    def _filter(self, _: str) -> None:
+    def _filter(self) -> None:
         if self._view is not None:
-            keep = self._keep(self._view)
+            keep = self.rows.keep(self._view.frame)
             self.table.set_keep(keep, op_totals(self._view, keep))
-
-    def _save(self) -> None:
-        self.save_requested.emit(self.table.model.frame.records(self.table.chosen_rows()))
 
     # one row
 

@@ -7,19 +7,19 @@ from typing import Final
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from viewer.analyses.query import QueryError
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
+from viewer.panels.table_tools import RowTools, ScopeLabel
 from viewer.store.session import Session
 from viewer.views.emphasis import query_of_class_name
-from viewer.views.range_table import ALL, CPU, GPU, HEADS, Bools, RangeView, Runs, Scope, matching, scope_of, totals
+from viewer.views.range_table import ALL, CPU, GPU, HEADS, RangeView, Runs, Scope, scope_of, totals
 from widgets.column_table import ColumnTable
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import palette_of, set_tip
 
 HINT: Final = "Open a trace: this panel counts what runs in the selected range, rank or lanes."
 SETTLE_MS: Final = 80
@@ -61,8 +61,7 @@ class RangePanel(QWidget):
         self._refresh()
 
     def _build(self) -> None:
-        self.scope = QLabel(self)
-        self.scope.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.scope = ScopeLabel(self._context.theme, self)
         self.by = QComboBox(self)
         for by, head in HEADS.items():
             self.by.addItem(f"By {head.lower()}", by)
@@ -72,26 +71,18 @@ class RangePanel(QWidget):
             self.what.addItem(text, what)
         self.what.setAccessibleName("Lanes that count")
         set_tip(self.what, "Which lanes count; lanes chosen with Ctrl count whatever they are")
-        self.filter = QLineEdit(self)
-        self.filter.setPlaceholderText("Filter: nccl  -memcpy  class:comm  dur:>1ms")
-        self.filter.setAccessibleName("Filter the rows")
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setMaximumWidth(320)
-        self.copy_button = QPushButton("Copy", self)
-        set_tip(self.copy_button, "Copy the selected rows, or all, as tab-separated values")
-        self.save_button = QPushButton("Save CSV…", self)
-        set_tip(self.save_button, "Save the selected rows, or all, as comma-separated values")
         self.table = ColumnTable(self)
+        self.rows = RowTools(self.table, self._context.theme, self, "nccl  -memcpy  class:comm  dur:>1ms")
         self.table.set_order("Sum", True)
         tools = QHBoxLayout()
         tools.setContentsMargins(6, 4, 6, 4)
         tools.setSpacing(6)
         for part in (self.by, self.what):
             tools.addWidget(part)
-        tools.addWidget(self.filter, 1)
+        tools.addWidget(self.rows.filter, 1)
         tools.addWidget(self.scope, 2)
-        for button in (self.copy_button, self.save_button):
-            tools.addWidget(button)
+        tools.addWidget(self.rows.copy)
+        tools.addWidget(self.rows.save)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -106,9 +97,8 @@ class RangePanel(QWidget):
         context.theme_changed.connect(self._set_theme)
         self.by.currentIndexChanged.connect(self._refresh)
         self.what.currentIndexChanged.connect(self._refresh)
-        self.filter.textChanged.connect(self._filter)
-        self.copy_button.clicked.connect(self.table.copy)
-        self.save_button.clicked.connect(self._save)
+        self.rows.filter_changed.connect(self._filter)
+        self.rows.save_requested.connect(self.save_requested)
         self.table.row_clicked.connect(self._go_to_longest)
         self.table.row_stepped.connect(self._step)
         self._partly.connect(self._show_part)
@@ -122,7 +112,8 @@ class RangePanel(QWidget):
         self.setPalette(palette_of(theme))
         self.setAutoFillBackground(True)
         self.table.set_theme(theme)
-        self._tint_scope()
+        self.scope.set_theme(theme)
+        self.rows.set_theme(theme)
 
     # what is counted
 
@@ -159,7 +150,7 @@ class RangePanel(QWidget):
         if not session.inputs:
             self._context.work.cancel("range")
             self._asked = None
-            self._say(HINT)
+            self.scope.say(HINT)
             return
         selection, window = self._chosen(), self._window
         self.what.setEnabled(not selection.lanes)
@@ -168,7 +159,7 @@ class RangePanel(QWidget):
         if asked == self._asked:
             return
         self._asked = asked
-        self._say(scope.text)
+        self.scope.say(scope.text)
         self._context.work.submit(
             "range", lambda cancel: self._compute(session, asked, cancel), self._show_view, self._failed
         )
@@ -187,56 +178,30 @@ class RangePanel(QWidget):
         return compute(session, asked[1], asked[2], cancel, lambda view: self._partly.emit(asked, view))
 
     def _show_part(self, asked: Asked, view: RangeView) -> None:
-        if asked == self._asked:
-            self._show_view(view)
-            self._say(f"{view.scope.text} · {view.table.done} of {view.table.inputs} files…")
+        before = self._view
+        if asked != self._asked:
+            return
+        same = before is not None and before.session is view.session and before.scope == view.scope
+        if same and before is not None and before.table.by == view.table.by and before.table.done > view.table.done:
+            return  # it came late: what is shown knows more
+        self._show_view(view)
+        if view.table.done < view.table.inputs:
+            self.scope.say(f"{view.scope.text} · {view.table.done} of {view.table.inputs} files…")
 
     def _show_view(self, view: RangeView) -> None:
         self._view = view
-        keep = self._keep(view)
+        keep = self.rows.keep(view.frame)
         self.table.set_frame(view.frame, keep, totals(view, keep))
-        self._say(view.scope.text)
+        self.scope.say(view.scope.text)
 
     def _failed(self, error: Exception) -> None:
         self._asked = None
-        self._say(error_sentence("The table of the selection", error), "error")
+        self.scope.say(error_sentence("The table of the selection", error), "error")
 
-    def _say(self, text: str, token: str = "muted") -> None:
-        self._token = token
-        self.scope.setText(text)
-        set_tip(self.scope, text)
-        self._tint_scope()
-
-    def _tint_scope(self) -> None:
-        palette = self.palette()
-        palette.setColor(palette.ColorRole.WindowText, color(self._context.theme, getattr(self, "_token", "muted")))
-        self.scope.setPalette(palette)
-
-    # filter and files
-
-    def _keep(self, view: RangeView) -> Bools | None:
-        try:
-            keep = matching(view.frame, self.filter.text())
-        except QueryError as error:
-            self._mark_filter(str(error))
-            return None
-        self._mark_filter("")
-        return keep
-
-    def _mark_filter(self, problem: str) -> None:
-        palette = palette_of(self._context.theme)
-        if problem:
-            palette.setColor(palette.ColorRole.Text, color(self._context.theme, "error"))
-        self.filter.setPalette(palette)
-        set_tip(self.filter, problem or "Words are looked for in the first column; a minus before one turns it round")
-
-    def _filter(self, _: str) -> None:
+    def _filter(self) -> None:
         if self._view is not None:
-            keep = self._keep(self._view)
+            keep = self.rows.keep(self._view.frame)
             self.table.set_keep(keep, totals(self._view, keep))
-
-    def _save(self) -> None:
-        self.save_requested.emit(self.table.model.frame.records(self.table.chosen_rows()))
 
     # going there
 

@@ -95,11 +95,11 @@ def test_filter_and_saving(qtbot: QtBot, context: JobContext, panel: Communicati
     context.set_session(job)
     panel.show()
     settle(qtbot, context)
-    panel.filter.setText("send")
+    panel.rows.filter.setText("send")
     assert panel.table.model.rowCount() == 0
-    panel.filter.setText("")
+    panel.rows.filter.setText("")
     with qtbot.waitSignal(panel.save_requested) as saved:
-        panel.save_button.click()
+        panel.rows.save.click()
     records = saved.args[0]
     assert records[0][:3] == ["Kind", "Group", "Size"]
     assert len(records) == 4

@@ -80,12 +80,12 @@ def test_groupings_ranges_ranks_and_filter(qtbot: QtBot, context: JobContext, pa
     assert rows(panel) == ["(no operator recorded)", "aten::mm"]
     heads = panel.table.model.frame.heads
     assert {"GPU total", "GPU self", "CPU total", "CPU self", "TFLOP/s", "GB/s"} <= set(heads)
-    panel.filter.setText("mm")
+    panel.rows.filter.setText("mm")
     assert rows(panel) == ["aten::mm"]
-    panel.filter.setText("dur:abc")
+    panel.rows.filter.setText("dur:abc")
     assert len(rows(panel)) == 2
-    assert "dur:abc" in panel.filter.toolTip()
-    panel.filter.setText("")
+    assert "dur:abc" in panel.rows.filter.toolTip()
+    panel.rows.filter.setText("")
     panel.by.setCurrentIndex(panel.by.findData("kernel"))
     origin = session.origin_ns()
     context.select(Selection(group=1, range=TimeRange(origin, origin + 100)))
@@ -152,6 +152,6 @@ def test_rows_are_saved_with_exact_values(qtbot: QtBot, context: JobContext, pan
     opened(qtbot, context, panel)
     saved: list[list[list[str]]] = []
     panel.save_requested.connect(saved.append)
-    panel.save_button.click()
+    panel.rows.save.click()
     assert saved[0][0][:3] == ["Kernel", "Count", "GPU time (ns)"]
     assert saved[0][1][:3] == ["ncclDevKernel_AllReduce", "2", "1000"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -112,18 +113,18 @@ def test_grouping_lanes_and_filter(desk: Desk) -> None:
     panel.what.setCurrentIndex(panel.what.findData("all"))
     desk.settle()
     assert "aten::mm" in desk.rows()
-    desk.qtbot.keyClicks(panel.filter, "class:compute")
+    desk.qtbot.keyClicks(panel.rows.filter, "class:compute")
     assert set(desk.rows()) == {"gemm"}
     assert panel.table.totals.texts[0] == "1 row of 4"
-    panel.filter.setText("dur:abc")
+    panel.rows.filter.setText("dur:abc")
     assert len(desk.rows()) == 4
-    assert "dur:abc" in panel.filter.toolTip()
+    assert "dur:abc" in panel.rows.filter.toolTip()
 
 
 def test_the_filter_outlives_another_selection(desk: Desk) -> None:
     session = job()
     desk.open(session)
-    desk.panel.filter.setText("gemm")
+    desk.panel.rows.filter.setText("gemm")
     desk.context.select(Selection(group=1))
     desk.settle()
     assert desk.rows() == {"gemm": "30 ns"}
@@ -150,9 +151,9 @@ def test_a_hidden_panel_counts_nothing_until_it_shows(desk: Desk, monkeypatch: p
 
 def test_rows_to_save_are_exact_and_as_shown(desk: Desk) -> None:
     desk.open(job())
-    desk.panel.filter.setText("gemm")
+    desk.panel.rows.filter.setText("gemm")
     with desk.qtbot.waitSignal(desk.panel.save_requested) as saved:
-        desk.qtbot.mouseClick(desk.panel.save_button, LEFT)
+        desk.qtbot.mouseClick(desk.panel.rows.save, LEFT)
     (records,) = saved.args
     assert records[0][:3] == ["Name", "Count", "Sum (ns)"]
     assert [r[:3] for r in records[1:]] == [["gemm", "4", "60"]]
@@ -190,3 +191,18 @@ def test_a_row_of_a_class_asks_for_its_slices_to_stand_out(desk: Desk) -> None:
     assert view is not None
     desk.panel.table.row_clicked.emit(list(view.frame.columns[0].values).index("communication"))
     assert asked == ["class:comm"]
+
+
+def test_a_part_that_comes_after_the_whole_is_dropped(desk: Desk) -> None:
+    desk.open(job())
+    whole, asked = desk.panel.shown, desk.panel._asked
+    assert whole is not None
+    assert asked is not None
+    part = replace(whole, table=replace(whole.table, done=whole.table.inputs - 1))
+    desk.panel._show_part(asked, part)
+    assert desk.panel.shown is whole
+    assert "files" not in desk.panel.scope.text()
+    desk.panel._view = None
+    desk.panel._show_part(asked, part)
+    assert desk.panel.shown is part
+    assert desk.panel.scope.text().endswith(f"{part.table.done} of {part.table.inputs} files…")
