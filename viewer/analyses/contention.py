@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.gpu_work import gpu_work, unions
+from viewer.analyses.robust import TO_SIGMA
 from viewer.analyses.run_kinds import run_kinds
 from viewer.jit.intervals import total
 from viewer.store.trace import Trace
@@ -109,7 +110,7 @@ def _middles(group: I64, values: I64, count: int) -> tuple[F64, F64, I64]:
 
     median = middle(ordered)
     far = np.abs(ordered - median[of])
-    return median, 1.4826 * middle(far[np.lexsort((far, of))]), runs
+    return median, TO_SIGMA * middle(far[np.lexsort((far, of))]), runs
 
 
 def communication_ns(trace: Trace) -> int:

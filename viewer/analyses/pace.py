@@ -8,14 +8,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.robust import deviation
+
 I64 = NDArray[np.int64]
 
 FAR: Final = 5.0
 """Robust deviations above the median from which on a run is an outlier: one in millions of an even kernel."""
 LEAST: Final = 1.2
 """And so many times the median: below that nobody looks, however even the others are."""
-_NORMAL: Final = 1.4826
-"""Median absolute deviation x this = standard deviation of a normal distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,5 @@ def pace(durations: I64) -> Pace | None:
     if not len(durations):
         return None
     low, median, high = (int(v) for v in np.percentile(durations, (25, 50, 75), method="lower"))
-    deviation = float(np.median(np.abs(durations - median))) * _NORMAL
-    limit = int(max(median + FAR * deviation, LEAST * median)) + 1
+    limit = int(max(median + FAR * deviation(durations, median), LEAST * median)) + 1
     return Pace(median, low, high, durations >= limit, limit)

@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.robust import deviation
+
 F64 = NDArray[np.float64]
 
 FEWEST: Final = 3
@@ -17,7 +19,6 @@ GAP: Final = 4.0
 SURE: Final = 2.0
 """How many standard errors the share must lie below 1. Taking one kind of clock for the other moves offsets by what the
 drift makes of half a burst, which is little: the likelier one is taken, and an even one where they are alike."""
-_SCATTER: Final = 1.4826
 
 
 def bursts(times: F64) -> F64:
@@ -64,5 +65,5 @@ def stand_still(pairs: Sequence[tuple[F64, F64, float]], begins: F64) -> bool:
         return False
     share = float((expected * seen).sum()) / width
     rest = seen - share * expected
-    error = (_SCATTER * float(np.median(np.abs(rest))) + 1.0) / width**0.5
+    error = (deviation(rest, 0.0) + 1.0) / width**0.5
     return bool(share < 0.5 and (1.0 - share) > SURE * error)

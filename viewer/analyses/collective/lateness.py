@@ -21,6 +21,7 @@ from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.nominal import as_peers, sequences
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.collective.waits import doubt
+from viewer.analyses.robust import deviation
 from viewer.base.ids import ABSENT
 from viewer.jit.replay import replay
 from viewer.store.session import Session
@@ -301,6 +302,5 @@ def _stragglers(own: F64, least: F64, role: I64) -> NDArray[np.bool_]:
             continue
         peers = own[(role == role[i]) & (np.arange(len(own)) != i)]
         others = peers[~np.isnan(peers)]
-        spread = 1.4826 * float(np.median(np.abs(others - np.median(others)))) if len(others) else 0.0
-        out[i] = float(np.median(mine)) > OUTSIDE * spread
+        out[i] = float(np.median(mine)) > OUTSIDE * deviation(others)
     return out

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.robust import deviation
+
 F64 = NDArray[np.float64]
 
-TO_SIGMA: Final = 1.4826
-"""Median absolute deviation -> standard deviation of a normal distribution."""
 FLOOR_NS: Final = 50.0
 """No spread is believed to be smaller: stamps are rounded, and three equal ones are no proof."""
 FEW: Final = 40
@@ -40,9 +40,7 @@ class Line:
 
 def spread_of(residuals: F64) -> float:
     """Robust standard deviation around the median, at least FLOOR_NS."""
-    if not len(residuals):
-        return FLOOR_NS
-    return max(FLOOR_NS, TO_SIGMA * float(np.median(np.abs(residuals - np.median(residuals)))))
+    return max(FLOOR_NS, deviation(residuals))
 
 
 def flat(y: F64) -> Line:

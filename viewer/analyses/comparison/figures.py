@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.comparison.amounts import apportioned
-from viewer.analyses.comparison.noise import spread
 from viewer.analyses.comparison.pairing import Pairing
 from viewer.analyses.comparison.spans import FIGURES, SpanParts
+from viewer.analyses.robust import spread
 
 I64 = NDArray[np.int64]
 

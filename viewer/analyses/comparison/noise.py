@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.robust import TO_SIGMA, few
+
 F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -22,12 +24,8 @@ LEAST_SHARE: Final = 0.005
 """Changes below this share of the base are within what clocks of a device do by themselves, however steady a row is."""
 LEAST_OF_STEP: Final = 1e-5
 """Below this share of the step rows are too rare to have a scatter: a gap of 40 ns that comes and goes."""
-_TO_SIGMA: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
 """The median of n normal values scatters this many times as much as their mean."""
-_FEW: Final = (1.0, 1.0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107)
-"""By count: what the spread from the median absolute deviation of few values has to be multiplied with (C. Croux and
-P. J. Rousseeuw, Time-efficient algorithms for two highly robust estimators of scale, 1992)."""
 
 HOW: Final = (
     "a change counts as one where the difference of the medians over the steps and that of the means both go "
@@ -81,18 +79,10 @@ def judge(base: F64, test: F64, least_ns: float = 0.0, chosen_of: int = 1) -> No
     return Noise(band, beyond)
 
 
-def spread(values: F64) -> float:
-    """Robust standard deviation of the values of one figure over steps; 0.0 for fewer than two."""
-    if len(values) < 2:
-        return 0.0
-    row = values.reshape(1, -1)
-    return float(_spread(row, np.median(row, axis=1))[0])
-
-
 def _spread(values: F64, middle: F64) -> F64:
     count = values.shape[1]
-    out: F64 = np.median(np.abs(values - middle[:, None]), axis=1) * _TO_SIGMA
-    return out * (_FEW[count] if count < len(_FEW) else count / (count - 0.8))
+    out: F64 = np.median(np.abs(values - middle[:, None]), axis=1) * TO_SIGMA
+    return out * few(count)
 
 
 def _student(freedom: float, z: float) -> float:

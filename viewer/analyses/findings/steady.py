@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from viewer.analyses.collective.rank_steps import RankStep, rank_steps
+from viewer.analyses.robust import deviation
 from viewer.store.session import Session
 
 SLOW: Final = 1.25
@@ -68,7 +69,7 @@ def _build(session: Session) -> SteadySteps:
         first += 1
     rest = np.array([n for x in lengths for n in x[first:]], np.int64)
     steady = np.array(per_step[first:])
-    spread = float(np.median(np.abs(steady - np.median(steady)))) * 1.4826 if len(steady) >= 3 else None
+    spread = deviation(steady) if len(steady) >= 3 else None
     return SteadySteps(
         int(np.median(rest)) if len(rest) else int(np.median(steady)),
         first,

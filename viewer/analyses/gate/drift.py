@@ -1,7 +1,8 @@
 """Slow drift of a figure over hours or weeks: what minute-long loads cannot show.
 
 A series is told apart into a warm-up, steps of its level (something changed at one moment) and drift (it creeps). The
-slope is Theil and Sen's, its significance Mann and Kendall's with the autocorrelation of the noise (``robust``).
+slope is that of Theil and Sen, its significance that of Mann and Kendall with the autocorrelation of the noise
+(``viewer.analyses.robust``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from viewer.analyses.gate.robust import F64, change_points, mann_kendall_p, slope_interval, spread, theil_sen, thin
+from viewer.analyses.robust import F64, change_points, mann_kendall_p, slope_interval, spread, theil_sen, thin
 
 LEAST_VALUES: Final = 12
 MOST_POINTS: Final = 180

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from viewer.analyses.gate.robust import F64, spread
+from viewer.analyses.robust import F64, spread
 
 Verdict = Literal["pass", "regression", "improvement", "not enough history"]
 Direction = Literal["lower", "higher"]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from viewer.analyses.memory.categories import block_categories
 from viewer.analyses.memory.edges import Edges, block_keys, held_by_key, key_text, step_edges
 from viewer.analyses.memory.figures import device_blocks, device_name, memory_figures
+from viewer.analyses.robust import pair_slopes
 from viewer.base.allocator import CATEGORY_NAMES
 from viewer.base.ids import ABSENT
 from viewer.store.session import Input, Session
@@ -61,15 +62,14 @@ class Growth:
     steps_left: int | None
 
 
-def theil_sen(values: F64) -> tuple[float, float]:
-    """(median slope over all pairs, share of pairs that rise) of values at equal distances."""
+def _slope(values: F64) -> tuple[float, float]:
+    """(Theil and Sen's slope, share of pairs that rise) of values at equal distances."""
     n = len(values)
     at = np.arange(n)
     if n > MOST_EDGES:
         at = np.unique(np.linspace(0, n - 1, MOST_EDGES).astype(np.int64))
-    i, j = np.triu_indices(len(at), 1)
-    slope = (values[at[j]] - values[at[i]]) / (at[j] - at[i])
-    return float(np.median(slope)), float((slope > 0).mean())
+    slopes = pair_slopes(at, values[at])
+    return float(np.median(slopes)), float((slopes > 0).mean())
 
 
 def growth(session: Session, item: Input, device: int) -> Growth | None:
@@ -93,14 +93,14 @@ def _growth(session: Session, item: Input, device: int) -> Growth | None:
     total = np.zeros(steps + 1)
     for k in np.flatnonzero(late[:, -1] - late[:, 0] >= LEAST_GROWTH // 16).tolist():
         values = late[k].astype(np.float64)
-        slope, rising = theil_sen(values)
+        slope, rising = _slope(values)
         if slope <= 0 or rising < RISING:
             continue
         mine = categories[rows][of == keys[k]]
         category = CATEGORY_NAMES[int(np.bincount(mine).argmax())]
         growers.append(Grower(int(keys[k]), key_text(trace, int(keys[k])), category, slope, int(late[k, -1])))
         total += values
-    slope, _ = theil_sen(total) if growers else (0.0, 0.0)
+    slope, _ = _slope(total) if growers else (0.0, 0.0)
     if slope * steps < least or not _seen_in_totals(trace, edges, slope):
         growers, slope = [], 0.0
     growers.sort(key=lambda g: -g.bytes_per_step)
@@ -119,7 +119,7 @@ def _seen_in_totals(trace: Trace, edges: Edges, slope: float) -> bool:
     totals = trace.tables["allocator_events"].allocated[at[at > 0] - 1]
     if len(totals) < LEAST_STEPS or (totals == ABSENT).any():
         return True
-    rise, _ = theil_sen(totals.astype(np.float64))
+    rise, _ = _slope(totals.astype(np.float64))
     return rise >= SEEN * slope
 
 

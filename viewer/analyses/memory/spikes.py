@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from viewer.analyses.memory.categories import block_categories, held_rows
 from viewer.analyses.memory.edges import Edges, block_keys, key_text, step_edges
 from viewer.analyses.memory.figures import device_blocks
+from viewer.analyses.robust import deviation
 from viewer.base.allocator import CATEGORY_NAMES
 from viewer.base.ids import ABSENT
 from viewer.store.session import Input, Session
@@ -87,7 +88,7 @@ def spikes(session: Session, item: Input, device: int) -> tuple[Spike, ...]:
     slope = float(np.median(np.diff(peak)))
     level = peak - slope * np.arange(len(peak))
     usual = float(np.median(level))
-    spread = 1.4826 * float(np.median(np.abs(level - usual)))
+    spread = deviation(level, usual)
     out = []
     for k in np.flatnonzero(level - usual > max(OUTLIER * spread, LEAST_SHARE * usual)).tolist():
         step = k + found.edges.first

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.pipeline.figures import Pipeline
+from viewer.analyses.robust import deviation
 
 F64 = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ def worker_rows(found: Pipeline) -> list[WorkerRow]:
         late = beyond[i][told] >= LATE * phase[told]
         others = beyond[(stages == stages[i]) & (np.arange(len(workers)) != i)]
         others = others[~np.isnan(others)]
-        spread = 1.4826 * float(np.median(np.abs(others - np.median(others)))) if len(others) else 0.0
+        spread = deviation(others)
         often = len(late) > 1 and float(late.mean()) > 0.5
         rows.append(
             WorkerRow(

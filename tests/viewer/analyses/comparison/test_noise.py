@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from viewer.analyses.comparison.noise import FEWEST, judge, spread
+from viewer.analyses.comparison.noise import FEWEST, judge
+from viewer.analyses.robust import spread
 
 
 def steps(seed: int, rows: int, count: int, scatter: float = 0.02) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.analyses.gate.robust import change_points, mann_kendall_p, slope_interval, spread, theil_sen
+from viewer.analyses.robust import change_points, mann_kendall_p, slope_interval, spread, theil_sen
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 

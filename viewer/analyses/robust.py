@@ -1,34 +1,46 @@
-"""Robust statistics of a series of runs. All arrays are float64[n]; none of them holds NaN."""
+"""Robust statistics: spreads, slopes, trends and levels that a few far values do not move.
+
+All arrays are float64[n] (or integers); none of them holds NaN.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 F64 = NDArray[np.float64]
 
-NORMAL: Final = 1.4826
+TO_SIGMA: Final = 1.4826
 """Median absolute deviation -> standard deviation, for normal noise."""
+_FEW: Final = (1.0, 1.0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107)
 MOST_PAIRS: Final = 2_000_000
 """Slopes of at most so many pairs are looked at; longer series are thinned to medians first."""
 
 
-def spread(values: F64) -> float:
-    """Standard deviation of the bulk: 1.4826 * MAD, with the correction for few values.
-
-    The factor for few values is the one of Croux and Rousseeuw (1992), "Time-efficient algorithms for two highly robust
-    estimators of scale": n / (n - 0.8) for n > 9, and their table below. 0.0 for fewer than two values.
-    """
-    n = len(values)
-    if n < 2:
+def deviation(values: NDArray[Any], centre: float | None = None) -> float:
+    """1.4826 * the median absolute deviation from the median (or another centre); 0.0 without values."""
+    if not len(values):
         return 0.0
-    mad = float(np.median(np.abs(values - np.median(values))))
-    small = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
-    return NORMAL * mad * small.get(n, n / (n - 0.8))
+    middle = float(np.median(values)) if centre is None else centre
+    return TO_SIGMA * float(np.median(np.abs(values - middle)))
+
+
+def few(count: int) -> float:
+    """By how much :func:`deviation` of few values is too small.
+
+    Croux and Rousseeuw (1992), "Time-efficient algorithms for two highly robust estimators of scale": their table up to
+    9 values, n / (n - 0.8) beyond.
+    """
+    return _FEW[count] if count < len(_FEW) else count / (count - 0.8)
+
+
+def spread(values: NDArray[Any]) -> float:
+    """Standard deviation of the bulk: :func:`deviation` with the correction for few values; 0.0 for fewer than two."""
+    return deviation(values) * few(len(values)) if len(values) > 1 else 0.0
 
 
 def thin(times: F64, values: F64, most: int) -> tuple[F64, F64]:
@@ -44,13 +56,16 @@ def thin(times: F64, values: F64, most: int) -> tuple[F64, F64]:
 
 def theil_sen(times: F64, values: F64) -> float:
     """Median of the slopes of all pairs (Theil 1950, Sen 1968), value per unit of time; 0.0 where no time passes."""
-    times, values = thin(times, values, int(math.sqrt(2 * MOST_PAIRS)))
+    slopes = pair_slopes(*thin(times, values, int(math.sqrt(2 * MOST_PAIRS))))
+    return float(np.median(slopes)) if len(slopes) else 0.0
+
+
+def pair_slopes(times: NDArray[Any], values: NDArray[Any]) -> F64:
+    """The slopes of all pairs between which time passes, value per unit of time; times ascend."""
     i, j = np.triu_indices(len(values), 1)
     apart = times[j] - times[i]
     some = apart > 0
-    if not some.any():
-        return 0.0
-    return float(np.median((values[j] - values[i])[some] / apart[some]))
+    return np.asarray((values[j] - values[i])[some] / apart[some])
 
 
 def mann_kendall_p(values: F64) -> float:
@@ -99,12 +114,9 @@ def slope_interval(times: F64, values: F64, inflation: float | None = None) -> t
     """The 95 % interval of :func:`theil_sen` (Sen 1968), widened by the autocorrelation of the values."""
     times, values = thin(times, values, int(math.sqrt(2 * MOST_PAIRS)))
     n = len(values)
-    i, j = np.triu_indices(n, 1)
-    apart = times[j] - times[i]
-    some = apart > 0
-    if not some.any():
+    slopes = np.sort(pair_slopes(times, values))
+    if not len(slopes):
         return 0.0, 0.0
-    slopes = np.sort((values[j] - values[i])[some] / apart[some])
     grown = _inflation(values) if inflation is None else inflation
     half = 1.96 * math.sqrt(n * (n - 1) * (2 * n + 5) / 18.0 * grown) / 2.0
     middle = len(slopes) / 2.0
