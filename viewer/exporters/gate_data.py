@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from viewer.analyses.gate.judge import Judgement
 from viewer.base.run_record import RunFigure, RunRecord
-from viewer.base.time import format_duration
-from viewer.base.units import format_bytes
+from viewer.base.values import format_value
 
 SCHEMA: Final = "rankscope.check/1"
 Json = dict[str, Any]
@@ -115,13 +114,5 @@ def _sha(record: RunRecord | None) -> str | None:
 
 
 def value_text(value: float | None, unit: str) -> str:
-    """A value with its unit as people read it; "" for None."""
-    if value is None:
-        return ""
-    if unit == "ns":
-        return format_duration(round(value))
-    if unit == "bytes":
-        return format_bytes(round(value))
-    if unit == "share":
-        return f"{value:.2%}"
-    return f"{value:.6g} {unit}".rstrip()
+    """A value with its unit; "" for None."""
+    return "" if value is None else format_value(value, unit)

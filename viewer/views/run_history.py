@@ -11,8 +11,8 @@ from viewer.analyses.gate.history import comparable
 from viewer.base.frames import TableFrame
 from viewer.base.run_history import RunPlotFrame, RunPoint, Tone
 from viewer.base.run_record import Judged, RunFigure, RunRecord
-from viewer.base.time import format_duration
-from viewer.base.units import format_bytes, with_minus
+from viewer.base.units import with_minus
+from viewer.base.values import format_value
 from viewer.store.baseline import BaselineStore, Stored
 from viewer.views.figures import NONE, Cell, shown
 
@@ -127,16 +127,8 @@ def baseline_trace(history: History, place: Place, run: str) -> tuple[Path, Path
 
 
 def text_of(value: float | None, unit: str) -> str:
-    """A value with its unit."""
-    if value is None:
-        return NONE
-    if unit == "ns":
-        return format_duration(round(value))
-    if unit == "bytes":
-        return format_bytes(round(value))
-    if unit == "share":
-        return f"{100 * value:.2f} %"
-    return f"{value:.5g} {shown(unit, 20)}" if unit else f"{value:.5g}"
+    """A value with its unit, which may come from a file; a dash for None."""
+    return NONE if value is None else shown(format_value(value, unit), 60)
 
 
 def _judged(run: RunRecord, figure: str) -> Judged:
