@@ -15,6 +15,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from viewer.base.run_record import ACCEPT_SCHEMA, RUN_SCHEMA, Accepted, RunRecor
 from viewer.store.small_file import read_small
 
 MAX_BYTES: Final = 4 << 20
+LEFT_BEHIND_SECONDS: Final = 86_400
 MOST_RUNS: Final = 200_000
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _ID: Final = re.compile(r"[0-9]{8}T[0-9]{12}Z-[0-9a-f]{8}\Z")
@@ -182,7 +184,17 @@ class BaselineStore:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+        _clear(folder)
         return target
+
+
+def _clear(folder: Path) -> None:
+    """Take away what writers left behind that were killed; those at work are not a day old."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(".*.tmp"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > LEFT_BEHIND_SECONDS:
+                    path.unlink()
 
 
 def _place(temporary: Path, target: Path) -> None:
