@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from viewer.analyses.gate.robust import F64, thin
+from viewer.analyses.robust import F64, thin
 from viewer.exporters.gate_data import value_text
 from viewer.exporters.watch_data import Watched, sentence
 from viewer.views.text import one_line
