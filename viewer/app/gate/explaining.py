@@ -72,7 +72,9 @@ def _largest(found: Comparison) -> list[tuple[str, Change]]:
         ("operation", found.collectives),
         ("gap", found.gaps),
     )
-    rows = [(what, row) for what, table in tables for row in table[:MOST_ROWS] if row.rank_ns > 0]
+    rows = [
+        (what, row) for what, table in tables for row in table[:MOST_ROWS] if row.rank_ns > 0 and row.step_delta_ns > 0
+    ]
     sure = {True: 0, None: 1, False: 2}
     rows = [pair for pair in rows if pair[1].rank_significant is not False]
     return sorted(rows, key=lambda pair: (sure[pair[1].rank_significant], -pair[1].rank_ns))
@@ -82,7 +84,10 @@ def _sentence(what: str, row: Change) -> str:
     change = "new" if row.status == "new" else "replaced" if row.status == "replaced" else ""
     percent = f" ({row.percent:+.0f} %)" if row.percent is not None and not change else f" ({change})" if change else ""
     doubt = "" if row.rank_significant else ", too few steps to tell it from noise"
-    name = on_one_line(row.name, NAME)
+    from viewer.exporters.compare_summary import short
+    from viewer.exporters.summary import printable
+
+    name = printable(short(row.name), NAME)
     return f"{what} {name}: {format_duration(row.step_delta_ns)} more per step and rank{percent}{doubt}"
 
 
