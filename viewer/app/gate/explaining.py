@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from viewer.analyses.comparison.rows import Change, Place
 
 MOST_ROWS: Final = 4
+MOST_CAUSES: Final = 2
 NAME: Final = 100
 AROUND: Final = 3
 """The picture shows so many lengths of the place on either side."""
@@ -59,11 +60,21 @@ def explain(base: Path, test: Session, folder: Path | None, name: str, options: 
 
 
 def _sentences(found: Comparison) -> list[str]:
-    """The rows that changed most, those beyond noise first."""
-    rows = _largest(found)
-    if not rows:
-        return ["compared with the kept trace, no kernel, operation or gap changed beyond noise"]
-    return [_sentence(what, row) for what, row in rows[:MOST_ROWS]]
+    """The causes that make the step longer, then the rows that changed most; what is within noise is left out."""
+    causes = _causes(found)
+    rows = [_sentence(what, row) for what, row in _largest(found)[:MOST_ROWS]]
+    return [*causes, *rows] or ["compared with the kept trace, no kernel, operation or gap changed beyond noise"]
+
+
+def _causes(found: Comparison) -> list[str]:
+    """In the order of the comparison: what only waits for other ranks comes last."""
+    if found.waterfall is None:
+        return []
+    longer = [c for c in found.waterfall.causes if c.delta_ns > 0 and c.significant is not False]
+    return [
+        f"cause: {on_one_line(c.label, NAME)}: {format_duration(c.delta_ns)} more per step and rank"
+        for c in longer[:MOST_CAUSES]
+    ]
 
 
 def _largest(found: Comparison) -> list[tuple[str, Change]]:
