@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSplitter,
@@ -17,10 +14,9 @@ from PySide6.QtWidgets import (
 from viewer.base.frames import Jump
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
+from viewer.panels.following import FollowingPanel, KeptRank, Request
 from viewer.panels.table_tools import RowTools
-from viewer.store.session import Session
 from viewer.views.communication import EXPLAINED, CommunicationView, communication_view, totals
 from viewer.views.communication_row import RowView, row_view
 from widgets.bar import StackedBar
@@ -29,43 +25,39 @@ from widgets.curve_plot import CurvePlot
 from widgets.histogram import Histogram
 from widgets.pace_plot import PacePlot
 from widgets.table import DataTable
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import color, set_tip
 from widgets.wrap_label import WrapLabel
 
-HINT: Final = "Open a trace: this panel takes its communication apart into waiting, volume, rate and overlap."
-COMPUTING: Final = "Taking communication apart…"
-Asked = tuple[int, int | None]
 
-
-class CommunicationPanel(QWidget):
-    """Follows the selected rank while it is shown; the newest request wins.
+class CommunicationPanel(FollowingPanel[int | None, CommunicationView]):
+    """Follows the selected rank; the question is its group.
 
     Signals:
         save_requested(list[list[str]]): write these rows, heads first, to a file of the user's choice.
     """
 
+    KEY = "communication"
+    SUBJECT = "Communication"
+    HINT = "Open a trace: this panel takes its communication apart into waiting, volume, rate and overlap."
+    COMPUTING = "Taking communication apart…"
+
     save_requested = Signal(object)
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._asked: Asked | None = None
+        super().__init__(context, parent)
         self._view: CommunicationView | None = None
         self._row: int | None = None
-        self._group: int | None = None
+        self._rank = KeptRank()
         self.setAccessibleName("Communication")
         self._build()
-        context.selection_changed.connect(self._refresh)
-        context.session_changed.connect(self._session_changed)
-        context.theme_changed.connect(self._set_theme)
+        context.selection_changed.connect(self.refresh)
         self.rows.filter_changed.connect(self._filter)
         self.rows.save_requested.connect(self.save_requested)
         self.table.row_clicked.connect(self._clicked)
         self.pace.chosen.connect(self._go_to_operation)
         self.curve.chosen.connect(self._clicked)
         self.hiders.jump_requested.connect(self._jump)
-        self._set_theme(context.theme)
-        self._say(HINT)
+        self.follow()
 
     def _build(self) -> None:
         self.sentence = WrapLabel(self, max_lines=2)
@@ -117,9 +109,8 @@ class CommunicationPanel(QWidget):
         """What the panel shows; None before there is anything."""
         return self._view
 
-    def _set_theme(self, theme: Theme) -> None:
-        self.setPalette(palette_of(theme))
-        self.setAutoFillBackground(True)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
         for part in (self.bar, self.table, self.pace, self.histogram, self.curve, self.hiders):
             part.set_theme(theme)
         self.rows.set_theme(theme)
@@ -129,51 +120,23 @@ class CommunicationPanel(QWidget):
 
     # what is counted
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Count what a hidden panel did not."""
-        super().showEvent(event)
-        self._refresh()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """A hidden panel computes nothing."""
-        super().hideEvent(event)
-        self._context.work.cancel("communication")
-        self._asked = None
-
-    def _session_changed(self, _: Session) -> None:
-        self._asked = self._row = None
+    def forget(self) -> None:
+        """No row of the session before is chosen."""
+        self._row = None
         self._show_row(None)
-        self._refresh()
 
-    def _rank(self) -> int | None:
-        """The rank that is counted: looking at slices of other ranks leaves the table as it is."""
-        selection = self._context.selection
-        if selection.slice is None and selection.gap is None:
-            self._group = selection.group
-        return self._group if any(g.id == self._group for g in self._context.session.groups) else None
+    def question(self) -> int | None:
+        """The rank group that is counted, None for all."""
+        return self._rank.of(self._context)
 
-    def _refresh(self, _: object = None) -> None:
-        session = self._context.session
-        if not self.isVisible():
-            return
-        if not session.inputs:
-            self._context.work.cancel("communication")
-            self._asked = None
-            self._say(HINT)
-            return
-        rank = self._rank()
-        if self._asked == (id(session), rank):
-            return
-        self._asked = (id(session), rank)
-        if self._view is None or self._view.session is not session:
-            self._say(COMPUTING)
-        self._context.work.submit(
-            "communication", lambda cancel: communication_view(session, rank, cancel), self._show, self._failed
-        )
+    def compute(self, request: Request[int | None, CommunicationView]) -> CommunicationView:
+        """All of it at once."""
+        return communication_view(request.session, request.question, request.cancel)
 
-    def _show(self, view: CommunicationView) -> None:
+    def show_answer(self, answer: CommunicationView) -> None:
+        """Fill sentence, bar and table; the chosen row is kept."""
         before = self._view
-        self._view = view
+        self._view = view = answer
         where = "" if view.rank is None else f"{view.session.groups[view.rank].label}: "
         self.sentence.set_text(where + view.sentence)
         self.note.set_text(view.note)
@@ -203,11 +166,8 @@ class CommunicationPanel(QWidget):
         else:
             self._ask_row(self._row)
 
-    def _failed(self, error: Exception) -> None:
-        self._asked = None
-        self._say(error_sentence("Communication", error))
-
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Instead of all the rest."""
         self._view = None
         self.sentence.set_text(text)
         self.note.set_text("")

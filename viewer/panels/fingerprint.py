@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from viewer.base.theme import Theme
-from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.store.session import Session
+from viewer.panels.following import FollowingPanel, Request
 from viewer.views.fingerprint import FingerprintFrame, fingerprint_frame
 from widgets.figure_tiles import FigureTiles
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import color, set_tip
 from widgets.waterfall import Waterfall
 from widgets.wrap_label import WrapLabel
 
-HINT: Final = "Open the traces of a training job: this panel holds five figures of it against theory and usual ranges."
-COMPUTING: Final = "Taking the fingerprint…"
 
-
-class FingerprintPanel(QWidget):
-    """Follows the session of a :class:`JobContext` while it is shown; the newest request wins.
+class FingerprintPanel(FollowingPanel[None, FingerprintFrame]):
+    """Follows the session: there is one question.
 
     Signals:
         field_wanted(str): show this field ("part.field") of the job card.
     """
 
+    KEY = "fingerprint"
+    SUBJECT = "The fingerprint"
+    HINT = "Open the traces of a training job: this panel holds five figures of it against theory and usual ranges."
+    COMPUTING = "Taking the fingerprint…"
+    STAYS = True
+
     field_wanted = Signal(str)
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._asked: Session | None = None
+        super().__init__(context, parent)
         self._frame: FingerprintFrame | None = None
         self.setAccessibleName("Fingerprint")
         self._build()
         self.tiles.chosen.connect(self._chosen)
-        context.session_changed.connect(self._refresh)
-        context.theme_changed.connect(self._set_theme)
-        self._set_theme(context.theme)
-        self._show_message(HINT)
+        self.follow()
 
     def _build(self) -> None:
         self.sentence = WrapLabel()
@@ -82,47 +75,30 @@ class FingerprintPanel(QWidget):
         """What is shown."""
         return self._frame
 
-    def _set_theme(self, theme: Theme) -> None:
-        self.setPalette(palette_of(theme))
-        self.setAutoFillBackground(True)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
         self.tiles.set_theme(theme)
         self.fall.set_theme(theme)
         self.hfu.set_color(color(theme, "muted"))
         self.problem.set_color(color(theme, "warning"))
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """What changed while the panel was hidden is computed now."""
-        super().showEvent(event)
-        self._refresh()
-
-    def _show_message(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Instead of all the rest."""
         self._frame = None
         self.sentence.set_text(text)
         for part in (self.tiles, self.hfu, self.title, self.fall, self.problem):
             part.hide()
 
-    def _refresh(self, _: object = None) -> None:
-        session = self._context.session
-        if not self.isVisible() or self._asked is session:
-            return
-        if not session.inputs:
-            self._context.work.cancel("fingerprint")
-            self._asked = None
-            self._show_message(HINT)
-            return
-        if self._frame is None:
-            self._show_message(COMPUTING)
-        self._asked = session
-        self._context.work.submit(
-            "fingerprint", lambda cancel: self._compute(session, cancel), self._show, self._failed
-        )
+    def question(self) -> None:
+        """Always the same."""
 
-    @staticmethod
-    def _compute(session: Session, cancel: CancelToken) -> FingerprintFrame:
-        return fingerprint_frame(session, cancel)
+    def compute(self, request: Request[None, FingerprintFrame]) -> FingerprintFrame:
+        """All figures at once."""
+        return fingerprint_frame(request.session, request.cancel)
 
-    def _show(self, frame: FingerprintFrame) -> None:
-        self._frame = frame
+    def show_answer(self, answer: FingerprintFrame) -> None:
+        """Fill tiles and waterfall."""
+        self._frame = frame = answer
         self.sentence.set_text(frame.sentence)
         self.tiles.set_tiles(frame.tiles)
         self.fall.set_rows(frame.rows)
@@ -134,10 +110,6 @@ class FingerprintPanel(QWidget):
         self.title.setVisible(bool(frame.rows))
         self.fall.setVisible(bool(frame.rows))
         self.problem.setVisible(bool(frame.problem))
-
-    def _failed(self, error: Exception) -> None:
-        self._asked = None
-        self._show_message(error_sentence("The fingerprint", error))
 
     def _chosen(self, number: int) -> None:
         if self._frame is None or number >= len(self._frame.figures):

@@ -2,58 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
 
-from viewer.base.selection import Selection
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
-from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.panels.table_tools import ScopeLabel
-from viewer.store.session import Session
+from viewer.panels.following import FollowingPanel, KeptRank, Request
+from viewer.panels.table_tools import ScopeLabel, lay_out
 from viewer.views.flame import FRAME_TEXT, HOW, WEIGHT_TEXT, FlameView
 from viewer.views.op_table import OpScope, op_scope
 from widgets.flame_graph import FlameGraph
-from widgets.theming import palette_of, set_tip
+from widgets.theming import set_tip
 
-HINT: Final = "Open a trace: this panel shows by stack where the time of the GPU, or of the CPU, went."
 COUNTING: Final = "Merging stacks…"
 KEYS: Final = "Click: zoom · click again or Escape: back · Ctrl+click or Return: go to the longest · arrows walk"
 
-Asked = tuple[int, OpScope, str, str]
+Asked = tuple[OpScope, str, str]
+"""(scope, what the width means, which frames)."""
 
 
-class FlamePanel(QWidget):
-    """Follows rank and range of the selection while it is shown; the newest request wins."""
+class FlamePanel(FollowingPanel[Asked, FlameView]):
+    """Follows rank and range of the selection."""
+
+    KEY = "flame"
+    SUBJECT = "The flame graph"
+    HINT = "Open a trace: this panel shows by stack where the time of the GPU, or of the CPU, went."
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._asked: Asked | None = None
+        super().__init__(context, parent)
         self._view: FlameView | None = None
-        self._group: int | None = None
-        self._token, self._said = "muted", ""
+        self._rank = KeptRank()
+        self._found_text = ""
         self.setAccessibleName("Flame graph")
         self._build()
-        context.selection_changed.connect(self._refresh)
-        context.session_changed.connect(self._session_changed)
-        context.theme_changed.connect(self._set_theme)
+        context.selection_changed.connect(self.refresh)
         for box in (self.weight, self.frames):
-            box.currentIndexChanged.connect(self._refresh)
+            box.currentIndexChanged.connect(self.refresh)
         self.search.textChanged.connect(self._search)
         self.back.clicked.connect(lambda: self.graph.zoom_to(0))
         self.graph.hovered.connect(self._hovered)
         self.graph.zoomed.connect(self._zoomed)
         self.graph.chosen.connect(self._go)
-        self._set_theme(context.theme)
-        self.scope.say(HINT)
+        self.follow()
 
     def _build(self) -> None:
         self.weight = QComboBox(self)
@@ -75,20 +69,8 @@ class FlamePanel(QWidget):
         self.graph = FlameGraph(self)
         self.line = ScopeLabel(self._context.theme, self)
         self.line.setContentsMargins(6, 1, 6, 2)
-        tools = QHBoxLayout()
-        tools.setContentsMargins(6, 4, 6, 4)
-        tools.setSpacing(6)
-        tools.addWidget(self.weight)
-        tools.addWidget(self.frames)
-        tools.addWidget(self.search, 1)
-        tools.addWidget(self.scope, 2)
-        tools.addWidget(self.back)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(tools)
-        layout.addWidget(self.graph, 1)
-        layout.addWidget(self.line)
+        tools = [(self.weight, 0), (self.frames, 0), (self.search, 1), (self.scope, 2), (self.back, 0)]
+        lay_out(self, tools, (self.graph, 1), (self.line, 0))
 
     def sizeHint(self) -> QSize:
         """Wide and low."""
@@ -99,72 +81,50 @@ class FlamePanel(QWidget):
         """What is drawn; None before there is anything."""
         return self._view
 
-    def _set_theme(self, theme: Theme) -> None:
-        self.setPalette(palette_of(theme))
-        self.setAutoFillBackground(True)
-        self.graph.set_theme(theme)
-        self.scope.set_theme(theme)
-        self.line.set_theme(theme)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        for part in (self.graph, self.scope, self.line):
+            part.set_theme(theme)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Merge what a hidden panel did not."""
-        super().showEvent(event)
-        self._refresh()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """A hidden panel computes nothing."""
-        super().hideEvent(event)
-        self._context.work.cancel("flame")
-        self._asked = None
-
-    def _session_changed(self, _: Session) -> None:
-        self._asked = self._view = None
+    def forget(self) -> None:
+        """Nothing of the session before stays."""
+        self._view = None
         self.graph.set_frame(None)
-        self._refresh()
 
-    def _chosen(self) -> Selection:
-        selection = self._context.selection
-        if selection.slice is None and selection.gap is None:
-            self._group = selection.group
-        known = any(g.id == self._group for g in self._context.session.groups)
-        return replace(selection, slice=None, gap=None, group=self._group if known else None)
+    def question(self) -> Asked:
+        """Scope, width and frames."""
+        scope = op_scope(self._context.session, self._rank.selection(self._context))
+        return scope, str(self.weight.currentData()), str(self.frames.currentData())
 
-    def _refresh(self, _: object = None) -> None:
-        session = self._context.session
-        if not self.isVisible():
-            return
-        if not session.inputs:
-            self._context.work.cancel("flame")
-            self._asked = None
-            self.scope.say(HINT)
-            return
-        weight, frames = str(self.weight.currentData()), str(self.frames.currentData())
-        scope = op_scope(session, self._chosen())
-        asked = (id(session), scope, weight, frames)
-        if asked == self._asked:
-            return
-        self._asked = asked
-        self.scope.say(f"{scope.text} · {COUNTING}")
-        set_tip(self.weight, HOW[weight])
-        self._context.work.submit(
-            "flame", lambda cancel: self._compute(session, asked, cancel), self._show, self._failed
-        )
-
-    @staticmethod
-    def _compute(session: Session, asked: Asked, cancel: CancelToken) -> FlameView:
-        cancel.check()
+    def compute(self, request: Request[Asked, FlameView]) -> FlameView:
+        """The merged stacks."""
         from viewer.views.flame import compute  # compiled loops load off the GUI thread
 
-        return compute(session, asked[1], asked[2], asked[3], cancel)
+        return compute(request.session, *request.question, request.cancel)
 
-    def _show(self, view: FlameView) -> None:
+    def say(self, text: str) -> None:
+        """Beside the tools; the graph stays."""
+        self.scope.say(text)
+
+    def say_error(self, text: str) -> None:
+        """In the colour of errors."""
+        self.scope.say(text, "error")
+
+    def say_waiting(self) -> None:
+        """Name what is merged."""
+        scope, weight, _ = self.asked
+        self.scope.say(f"{scope.text} · {COUNTING}")
+        set_tip(self.weight, HOW[weight])
+
+    def show_answer(self, answer: FlameView) -> None:
+        """Draw it, zoomed to the frame that was looked at before."""
         kept = self._names_of_focus()
-        self._view = view
-        self.graph.set_frame(view.frame)
+        self._view = answer
+        self.graph.set_frame(answer.frame)
         self._zoom_by_names(kept)
         self._search(self.search.text())
-        scope = self._asked[1].text if self._asked is not None else ""
-        self.scope.say(f"{scope} · {view.note}" if view.note else scope)
+        scope = self.asked[0].text
+        self.scope.say(f"{scope} · {answer.note}" if answer.note else scope)
 
     def _names_of_focus(self) -> list[str]:
         """The way to the zoomed frame, so that another range or rank shows the same."""
@@ -182,10 +142,6 @@ class FlamePanel(QWidget):
             at = inner[0]
         if at:
             self.graph.zoom_to(at)
-
-    def _failed(self, error: Exception) -> None:
-        self._asked = None
-        self.scope.say(error_sentence("The flame graph", error), "error")
 
     def _search(self, text: str) -> None:
         frame = self.graph.frame
@@ -205,8 +161,6 @@ class FlamePanel(QWidget):
         weight, whole = int(frame.total[found & ~inside].sum()), max(1, int(frame.total[0]))
         self._found_text = f"Highlighted: {format_duration(weight)}, {100 * weight / whole:.1f} % of {frame.weight}"
         self._hovered(-1)
-
-    _found_text = ""
 
     def _hovered(self, node: int) -> None:
         text = self.graph.text_of(node) if node >= 0 else ""

@@ -5,25 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from viewer.base.theme import Theme
-from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.store.session import Session
+from viewer.panels.following import FollowingPanel, Request
 from viewer.views.gaps import GapsFrame, gaps_frame
 from viewer.views.idle_tables import serial_frame, stretches_frame
 from viewer.views.idle_words import words_of
 from widgets.bar import StackedBar
 from widgets.table import DataTable
-from widgets.theming import color, palette_of, set_shown, set_tip
+from widgets.theming import color, set_shown, set_tip
 from widgets.wrap_label import WrapLabel
 
-HINT: Final = "Open a trace: this panel says where the GPUs are idle, and why."
-LOOKING: Final = "Looking for gaps…"
-KEY: Final = "gaps"
 LENGTHS: Final = (
     ("Any length", 0),
     ("≥ 10 us", 10_000),
@@ -33,28 +27,29 @@ LENGTHS: Final = (
 )
 GAPS, LAUNCHES, SERIAL = "gaps", "launches", "serial"
 VIEWS: Final = ((GAPS, "Gaps"), (LAUNCHES, "Launch-bound stretches"), (SERIAL, "Streams one after the other"))
-Asked = tuple[int, str, int | None, str | None, int]
+Asked = tuple[str, int | None, str | None, int]
+"""(what is listed, rank group, cause, least length in ns)."""
 
 
-class GapsPanel(QWidget):
-    """Follows the session, and with "Selected rank" the selection, while it is shown; the newest request wins."""
+class GapsPanel(FollowingPanel[Asked, GapsFrame]):
+    """Follows the session, and with "Selected rank" the selection."""
+
+    KEY = "gaps"
+    SUBJECT = "Gaps"
+    HINT = "Open a trace: this panel says where the GPUs are idle, and why."
+    COMPUTING = "Looking for gaps…"
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._asked: Asked | None = None
+        super().__init__(context, parent)
         self.frame: GapsFrame | None = None
         self.setAccessibleName("Gaps")
         self._build()
         for box in (self.what, self.scope, self.cause, self.length):
-            box.currentIndexChanged.connect(self._refresh)
+            box.currentIndexChanged.connect(self.refresh)
         self.causes.row_chosen.connect(self._choose)
         self.gaps.jump_requested.connect(context.jump)
-        context.session_changed.connect(self._session_changed)
-        context.selection_changed.connect(self._refresh)
-        context.theme_changed.connect(self._set_theme)
-        self._set_theme(context.theme)
-        self._show_message(HINT)
+        context.selection_changed.connect(self.refresh)
+        self.follow()
 
     def _build(self) -> None:
         self.what = self._combo("What is listed", "Gaps, runs of kernels that wait for launches, or streams in series")
@@ -104,59 +99,42 @@ class GapsPanel(QWidget):
         """Wide and low."""
         return QSize(1100, 300)
 
-    def _set_theme(self, theme: Theme) -> None:
-        self.setPalette(palette_of(theme))
-        self.setAutoFillBackground(True)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
         for part in (self.bar, self.causes, self.gaps):
             part.set_theme(theme)
         self.sentence.set_color(color(theme, "text"))
         self.note.set_color(color(theme, "muted"))
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """What changed while the panel was hidden is computed now."""
-        super().showEvent(event)
-        self._refresh()
-
-    def _session_changed(self) -> None:
-        self._asked = None
-        self._refresh()
-
-    def _show_message(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Instead of all the rest."""
         self.frame = None
         self.sentence.set_text(text)
         for part in (self.bar, self.note, self.parts, self.what, self.cause, self.length, self.scope):
             set_shown(part, False)
 
-    def _refresh(self, _: object = None) -> None:
-        session = self._context.session
-        if not self.isVisible():
-            return
-        if not session.inputs:
-            self._context.work.cancel(KEY)
-            self._asked = None
-            self._show_message(HINT)
-            return
+    def forget(self) -> None:
+        """What is shown are gaps of another session."""
+        self.frame = None
+
+    def question(self) -> Asked:
+        """What the boxes say."""
         group = self._context.selection.group if self.scope.currentData() else None
-        cause, least = self.cause.currentData(), int(self.length.currentData() or 0)
-        what = str(self.what.currentData())
-        asked = (id(session), what, group, cause, least)
-        if asked == self._asked:
-            return
-        if self._asked is None:
-            self._show_message(LOOKING)
-        self._asked = asked
+        return str(self.what.currentData()), group, self.cause.currentData(), int(self.length.currentData() or 0)
 
-        def compute(cancel: CancelToken, session: Session = session) -> GapsFrame:
-            if what == LAUNCHES:
-                return stretches_frame(session, group, cancel)
-            if what == SERIAL:
-                return serial_frame(session, group, cancel)
-            return gaps_frame(session, group, cause, least, cancel)
+    def compute(self, request: Request[Asked, GapsFrame]) -> GapsFrame:
+        """All of it at once."""
+        what, group, cause, least = request.question
+        session, cancel = request.session, request.cancel
+        if what == LAUNCHES:
+            return stretches_frame(session, group, cancel)
+        if what == SERIAL:
+            return serial_frame(session, group, cancel)
+        return gaps_frame(session, group, cause, least, cancel)
 
-        self._context.work.submit(KEY, compute, self._show, self._failed)
-
-    def _show(self, frame: GapsFrame) -> None:
-        self.frame = frame
+    def show_answer(self, answer: GapsFrame) -> None:
+        """Fill the bar and both tables."""
+        self.frame = frame = answer
         self.sentence.set_text(frame.sentence)
         self.note.set_text(frame.note)
         # Filled before they are shown: what is hidden tells the layout no new size.
@@ -190,10 +168,6 @@ class GapsPanel(QWidget):
             for name in offered:
                 self.cause.addItem("Every cause" if name is None else words_of(name).label.capitalize(), name)
             self.cause.setCurrentIndex(offered.index(chosen))
-
-    def _failed(self, error: Exception) -> None:
-        self._asked = None
-        self._show_message(error_sentence("Gaps", error))
 
     def _choose(self, row: int) -> None:
         """Filter by the cause of a row, or by none when it is the filter already."""

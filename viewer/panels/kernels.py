@@ -2,70 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QSplitter, QWidget
 
 from viewer.base.pace_frame import PaceFrame
-from viewer.base.selection import Selection, SliceRef
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.panels.table_tools import RowTools, ScopeLabel
-from viewer.store.session import Session
-from viewer.views.op_table import HEADS, OpRuns, OpScope, OpView, op_scope, op_totals
+from viewer.panels.following import FollowingPanel, KeptRank, Request, RunWalk
+from viewer.panels.table_tools import RowTools, ScopeLabel, lay_out
+from viewer.views.op_table import HEADS, OpScope, OpView, op_scope, op_totals
 from widgets.column_table import ColumnTable
 from widgets.pace_plot import PacePlot
-from widgets.theming import palette_of, set_tip
+from widgets.theming import set_tip
 
-HINT: Final = "Open a trace: this panel says which kernels, operators and modules take the GPU's time."
 COUNTING: Final = "Counting…"
 
-Asked = tuple[int, OpScope, str]
+Asked = tuple[OpScope, str]
+"""(scope, grouping) of a table."""
 
 
-class KernelsPanel(QWidget):
-    """Follows rank and range of the selection while it is shown; the newest request wins.
+class KernelsPanel(FollowingPanel[Asked, OpView]):
+    """Follows rank and range of the selection.
 
     Signals:
         save_requested(list[list[str]]): write these rows, heads first, to a file of the user's choice.
     """
 
+    KEY = "kernels"
+    SUBJECT = "The table of kernels"
+    HINT = "Open a trace: this panel says which kernels, operators and modules take the GPU's time."
+
     save_requested = Signal(object)
-    _partly = Signal(object, object)
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._asked: Asked | None = None
+        super().__init__(context, parent)
         self._view: OpView | None = None
-        self._runs: tuple[OpView, int, OpRuns] | None = None
         self._row: tuple[OpView, int] | None = None
-        self._group: int | None = None
+        self._rank = KeptRank()
+        self._walk = RunWalk(context, "kernel runs")
         self.setAccessibleName("Kernels")
         self._build()
-        context.selection_changed.connect(self._refresh)
-        context.session_changed.connect(self._session_changed)
-        context.theme_changed.connect(self._set_theme)
-        self.by.currentIndexChanged.connect(self._refresh)
+        context.selection_changed.connect(self.refresh)
+        self.by.currentIndexChanged.connect(self.refresh)
         self.rows.filter_changed.connect(self._filter)
         self.rows.save_requested.connect(self.save_requested)
         self.table.row_clicked.connect(self._clicked)
         self.table.row_stepped.connect(self._step)
         self.pace.chosen.connect(self._go_to_run)
-        self._partly.connect(self._show_part)
-        self._set_theme(context.theme)
-        self._refresh()
+        self.follow()
 
     def _build(self) -> None:
         self.by = QComboBox(self)
@@ -84,19 +71,8 @@ class KernelsPanel(QWidget):
         self.parts.setChildrenCollapsible(False)
         self.parts.setStretchFactor(0, 3)
         self.parts.setStretchFactor(1, 1)
-        tools = QHBoxLayout()
-        tools.setContentsMargins(6, 4, 6, 4)
-        tools.setSpacing(6)
-        tools.addWidget(self.by)
-        tools.addWidget(self.rows.filter, 1)
-        tools.addWidget(self.scope, 2)
-        tools.addWidget(self.rows.copy)
-        tools.addWidget(self.rows.save)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(tools)
-        layout.addWidget(self.parts, 1)
+        tools = [(self.by, 0), (self.rows.filter, 1), (self.scope, 2), (self.rows.copy, 0), (self.rows.save, 0)]
+        lay_out(self, tools, (self.parts, 1))
 
     def sizeHint(self) -> QSize:
         """Wide and low."""
@@ -107,78 +83,53 @@ class KernelsPanel(QWidget):
         """What the table shows; None before there is anything."""
         return self._view
 
-    def _set_theme(self, theme: Theme) -> None:
-        self.setPalette(palette_of(theme))
-        self.setAutoFillBackground(True)
-        self.table.set_theme(theme)
-        self.pace.set_theme(theme)
-        self.scope.set_theme(theme)
-        self.rows.set_theme(theme)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        for part in (self.table, self.pace, self.scope, self.rows):
+            part.set_theme(theme)
 
     # what is counted
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Count what a hidden panel did not."""
-        super().showEvent(event)
-        self._refresh()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """A hidden panel computes nothing."""
-        super().hideEvent(event)
-        self._context.work.cancel("kernels")
-        self._asked = None
-
-    def _session_changed(self, _: Session) -> None:
-        self._asked = self._runs = self._row = None
+    def forget(self) -> None:
+        """No row of the session before is chosen."""
+        self._row = None
+        self._walk.forget()
         self._show_pace(None)
-        self._refresh()
 
-    def _chosen(self) -> Selection:
-        """The selection that is counted: looking at slices of other ranks leaves the table as it is."""
-        selection = self._context.selection
-        if selection.slice is None and selection.gap is None:
-            self._group = selection.group
-        known = any(g.id == self._group for g in self._context.session.groups)
-        return replace(selection, slice=None, gap=None, group=self._group if known else None)
+    def question(self) -> Asked:
+        """Scope and grouping."""
+        return op_scope(self._context.session, self._rank.selection(self._context)), str(self.by.currentData())
 
-    def _refresh(self, _: object = None) -> None:
-        session = self._context.session
-        if not self.isVisible():
-            return
-        if not session.inputs:
-            self._context.work.cancel("kernels")
-            self._asked = None
-            self.scope.say(HINT)
-            return
-        scope = op_scope(session, self._chosen())
-        asked = (id(session), scope, str(self.by.currentData()))
-        if asked == self._asked:
-            return
-        self._asked = asked
-        self.scope.say(f"{scope.text} · {COUNTING}")
-        self._context.work.submit(
-            "kernels", lambda cancel: self._compute(session, asked, cancel), self._show, self._failed
-        )
-
-    def _compute(self, session: Session, asked: Asked, cancel: CancelToken) -> OpView:
-        cancel.check()
+    def compute(self, request: Request[Asked, OpView]) -> OpView:
+        """The table, in parts where it takes a while."""
         from viewer.views.op_table import compute  # compiled loops load off the GUI thread
 
-        return compute(session, asked[1], asked[2], cancel, lambda view: self._partly.emit(asked, view))
+        def tell(view: OpView) -> None:
+            request.tell(view, view.table.done)
 
-    def _show_part(self, asked: Asked, view: OpView) -> None:
-        before = self._view
-        if asked != self._asked:
-            return
-        same = before is not None and before.session is view.session and (before.scope, before.table.by) == asked[1:]
-        if same and before is not None and before.table.done > view.table.done:
-            return  # it came late: what is shown knows more
-        self._show(view)
-        self.scope.say(f"{view.scope.text} · {view.table.done} of {len(view.scope.inputs)} files…")
+        return compute(request.session, *request.question, request.cancel, tell)
 
-    def _show(self, view: OpView) -> None:
+    def say(self, text: str) -> None:
+        """Beside the tools; the table stays."""
+        self.scope.say(text)
+
+    def say_error(self, text: str) -> None:
+        """In the colour of errors."""
+        self.scope.say(text, "error")
+
+    def say_waiting(self) -> None:
+        """Name what is counted."""
+        self.scope.say(f"{self.asked[0].text} · {COUNTING}")
+
+    def show_part(self, answer: OpView) -> None:
+        """Say how much is counted by now."""
+        self.show_answer(answer)
+        self.scope.say(f"{answer.scope.text} · {answer.table.done} of {len(answer.scope.inputs)} files…")
+
+    def show_answer(self, answer: OpView) -> None:
+        """Fill the table; the chosen row keeps its pace."""
         before = self._view
-        self._view = view
+        self._view = view = answer
         keep = self.rows.keep(view.frame)
         if before is None or before.table.by != view.table.by:
             self.table.set_order(view.frame.columns[2].head if len(view.frame.columns) > 2 else "", True)
@@ -197,10 +148,6 @@ class KernelsPanel(QWidget):
         else:
             self._row = None
             self._show_pace(None)
-
-    def _failed(self, error: Exception) -> None:
-        self._asked = None
-        self.scope.say(error_sentence("The table of kernels", error), "error")
 
     def _filter(self) -> None:
         if self._view is not None:
@@ -242,23 +189,5 @@ class KernelsPanel(QWidget):
 
     def _step(self, row: int, forward: bool) -> None:
         view = self._view
-        if view is None or view.session is not self._context.session:
-            return
-        if self._runs is not None and self._runs[:2] == (view, row):
-            self._go(self._runs[2], forward)
-            return
-
-        def find(cancel: CancelToken) -> OpRuns:
-            cancel.check()
-            return view.runs(row)
-
-        def done(found: OpRuns) -> None:
-            self._runs = (view, row, found)
-            self._go(found, forward)
-
-        self._context.work.submit("kernel runs", find, done)
-
-    def _go(self, found: OpRuns, forward: bool) -> None:
-        target: SliceRef | None = found.step(self._context.selection.slice, forward)
-        if target is not None:
-            self._context.jump(target)
+        if view is not None and view.session is self._context.session:
+            self._walk.step(view, row, forward, lambda: view.runs(row), self._context.jump)

@@ -20,29 +20,32 @@ from viewer.base.frames import Swatch
 from viewer.base.pipeline_frame import CELL_NAMES, CELL_PAINTS
 from viewer.base.selection import GroupRef, Selection
 from viewer.base.theme import Theme
-from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.store.session import Session
+from viewer.panels.following import FollowingPanel, Request
 from viewer.views.parallel import ParallelView, parallel, step_of
 from viewer.views.parallel_words import SHARES
 from widgets.legend import Legend
 from widgets.pipeline_chart import PipelineChart
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import color, set_tip
 from widgets.wrap_label import WrapLabel
 
-HINT = "Open the traces of a pipeline-parallel job: this panel shows its stages, micro-batches and bubble."
-COMPUTING = "Looking for stages and passes…"
 HANDS = "Ctrl+wheel zooms · drag moves · double click shows all"
 
 
-class ParallelPanel(QWidget):
-    """Follows session and selected step of a :class:`JobContext` while it is shown; the newest request wins."""
+Asked = tuple[int | None, bool | None]
+"""(number of the step, whether replicas are folded); None where the job decides."""
+
+
+class ParallelPanel(FollowingPanel[Asked, ParallelView]):
+    """Follows session and selected step."""
+
+    KEY = "parallel"
+    SUBJECT = "The parallel view"
+    HINT = "Open the traces of a pipeline-parallel job: this panel shows its stages, micro-batches and bubble."
+    COMPUTING = "Looking for stages and passes…"
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._session: Session | None = None
+        super().__init__(context, parent)
         self._step: int | None = None
         self._folded: bool | None = None
         self.view: ParallelView | None = None
@@ -54,11 +57,8 @@ class ParallelPanel(QWidget):
         self.fold.clicked.connect(self._choose_fold)
         self.chart.cell_chosen.connect(self._cell)
         self.chart.row_chosen.connect(self._row)
-        context.session_changed.connect(self._new_session)
         context.selection_changed.connect(self._selected)
-        context.theme_changed.connect(self._set_theme)
-        self._set_theme(context.theme)
-        self._show_message(HINT)
+        self.follow()
 
     def _build(self) -> None:
         self.sentence = WrapLabel(self)
@@ -109,10 +109,8 @@ class ParallelPanel(QWidget):
         layout.addWidget(self.legend)
         layout.addStretch(0)
 
-    def _set_theme(self, theme: Theme) -> None:
-        palette = palette_of(theme)
-        self.setPalette(palette)
-        self.setAutoFillBackground(True)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
         self.chart.set_theme(theme)
         self.legend.set_theme(theme)
         self.note.set_color(color(theme, "muted"))
@@ -132,12 +130,12 @@ class ParallelPanel(QWidget):
         self.sentence.set_color(color(self._context.theme, token))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """What changed while the panel was hidden is computed now."""
-        super().showEvent(event)
+        """Take the step that was selected while the panel was hidden."""
         self._follow(self._context.selection)
-        self._refresh()
+        super().showEvent(event)
 
-    def _show_message(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Instead of all the rest."""
         self.view = None
         self.sentence.set_text(text)
         self._color_sentence()
@@ -148,35 +146,22 @@ class ParallelPanel(QWidget):
             part.setVisible(shown)
         self.fold.setVisible(shown and self.view is not None and self.view.can_fold)
 
-    def _new_session(self, _: object = None) -> None:
-        self._refresh()
+    def forget(self) -> None:
+        """Another session has other steps."""
+        self.view = None
+        self._step = None
 
-    def _refresh(self) -> None:
-        session = self._context.session
-        if not self.isVisible():
-            return
-        if not session.inputs:
-            self._context.work.cancel("parallel")
-            self._session = None
-            self._show_message(HINT)
-            return
-        if session is not self._session:
-            self._show_message(COMPUTING)
-            self._session = session
-            self._step = None
-            self._follow(self._context.selection)
-            self._ask()
+    def question(self) -> Asked:
+        """Which step, and how."""
+        return self._step, self._folded
 
-    def _ask(self) -> None:
-        session, step, folded = self._context.session, self._step, self._folded
+    def compute(self, request: Request[Asked, ParallelView]) -> ParallelView:
+        """The view of a step."""
+        return parallel(request.session, *request.question)
 
-        def compute(cancel: CancelToken) -> ParallelView:
-            cancel.check()
-            return parallel(session, step, folded)
-
-        self._context.work.submit("parallel", compute, self._show, self._failed)
-
-    def _show(self, view: ParallelView) -> None:
+    def show_answer(self, answer: ParallelView) -> None:
+        """Draw it; the same step keeps the zoom."""
+        view = answer
         kept = self.view is not None and self.view.step == view.step and self.view.folded == view.folded
         self.view = view
         self.sentence.set_text(view.sentence)
@@ -200,15 +185,11 @@ class ParallelPanel(QWidget):
             self.chart.set_frame(view.frame)
         self._explain()
 
-    def _failed(self, error: Exception) -> None:
-        self._session = None
-        self._show_message(error_sentence("The parallel view", error))
-
     def _choose_step(self, index: int) -> None:
         number = self.steps.itemData(index)
         if number is not None and (self.view is None or number != self.view.step):
             self._step = int(number)
-            self._ask()
+            self.refresh()
 
     def _move(self, by: int) -> None:
         at = self.steps.currentIndex() + by
@@ -217,11 +198,11 @@ class ParallelPanel(QWidget):
 
     def _choose_fold(self, checked: bool) -> None:
         self._folded = checked
-        self._ask()
+        self.refresh()
 
     def _selected(self, selection: Selection) -> None:
         if self.isVisible() and self.view is not None and self._follow(selection):
-            self._ask()
+            self.refresh()
 
     def _follow(self, selection: Selection) -> bool:
         """Take the step of a selected range; whether it is another one."""

@@ -2,52 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
-from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.base.selection import SliceRef, TimeRange
 from viewer.base.theme import Theme
-from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.panels.table_tools import RowTools, ScopeLabel
-from viewer.store.session import Session
+from viewer.panels.following import FollowingPanel, KeptRank, Request, RunWalk
+from viewer.panels.table_tools import RowTools, ScopeLabel, lay_out
 from viewer.views.emphasis import query_of_class_name
 from viewer.views.range_table import ALL, CPU, GPU, HEADS, RangeView, Runs, Scope, scope_of, totals
 from widgets.column_table import ColumnTable
-from widgets.theming import palette_of, set_tip
+from widgets.theming import set_tip
 
-HINT: Final = "Open a trace: this panel counts what runs in the selected range, rank or lanes."
 SETTLE_MS: Final = 80
 """What is in sight is counted when it has rested this long."""
 
-Asked = tuple[int, Scope, str]
-"""(id of the session, scope, grouping) of a table."""
+Asked = tuple[Scope, str]
+"""(scope, grouping) of a table."""
 
 
-class RangePanel(QWidget):
-    """Follows selection and visible window of a :class:`JobContext` while it is shown; the newest request wins.
+class RangePanel(FollowingPanel[Asked, RangeView]):
+    """Follows selection and visible window.
 
     Signals:
         save_requested(list[list[str]]): write these rows, heads first, to a file of the user's choice.
         emphasis_wanted(str): a row of a class was clicked: a query of its slices.
     """
 
+    KEY = "range"
+    SUBJECT = "The table of the selection"
+    HINT = "Open a trace: this panel counts what runs in the selected range, rank or lanes."
+
     save_requested = Signal(object)
     emphasis_wanted = Signal(str)
-    _partly = Signal(object, object)
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._asked: Asked | None = None
+        super().__init__(context, parent)
         self._view: RangeView | None = None
-        self._runs: tuple[RangeView, int, Runs] | None = None
-        self._group: int | None = None
+        self._rank = KeptRank()
+        self._walk = RunWalk(context, "range runs")
         self._jumping = False
         self._window = context.window
         self.setAccessibleName("Selection")
@@ -55,10 +51,16 @@ class RangePanel(QWidget):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SETTLE_MS)
-        self._timer.timeout.connect(self._refresh)
-        self._connect()
-        self._set_theme(context.theme)
-        self._refresh()
+        self._timer.timeout.connect(self.refresh)
+        context.selection_changed.connect(self.refresh)
+        context.window_changed.connect(self._moved)
+        for box in (self.by, self.what):
+            box.currentIndexChanged.connect(self.refresh)
+        self.rows.filter_changed.connect(self._filter)
+        self.rows.save_requested.connect(self.save_requested)
+        self.table.row_clicked.connect(self._go_to_longest)
+        self.table.row_stepped.connect(self._step)
+        self.follow()
 
     def _build(self) -> None:
         self.scope = ScopeLabel(self._context.theme, self)
@@ -74,66 +76,28 @@ class RangePanel(QWidget):
         self.table = ColumnTable(self)
         self.rows = RowTools(self.table, self._context.theme, self, "nccl  -memcpy  class:comm  dur:>1ms")
         self.table.set_order("Sum", True)
-        tools = QHBoxLayout()
-        tools.setContentsMargins(6, 4, 6, 4)
-        tools.setSpacing(6)
-        for part in (self.by, self.what):
-            tools.addWidget(part)
-        tools.addWidget(self.rows.filter, 1)
-        tools.addWidget(self.scope, 2)
-        tools.addWidget(self.rows.copy)
-        tools.addWidget(self.rows.save)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(tools)
-        layout.addWidget(self.table, 1)
-
-    def _connect(self) -> None:
-        context = self._context
-        context.selection_changed.connect(self._refresh)
-        context.session_changed.connect(self._session_changed)
-        context.window_changed.connect(self._moved)
-        context.theme_changed.connect(self._set_theme)
-        self.by.currentIndexChanged.connect(self._refresh)
-        self.what.currentIndexChanged.connect(self._refresh)
-        self.rows.filter_changed.connect(self._filter)
-        self.rows.save_requested.connect(self.save_requested)
-        self.table.row_clicked.connect(self._go_to_longest)
-        self.table.row_stepped.connect(self._step)
-        self._partly.connect(self._show_part)
+        tools = [(self.by, 0), (self.what, 0), (self.rows.filter, 1), (self.scope, 2)]
+        lay_out(self, [*tools, (self.rows.copy, 0), (self.rows.save, 0)], (self.table, 1))
 
     @property
     def shown(self) -> RangeView | None:
         """What the table shows; None before there is anything."""
         return self._view
 
-    def _set_theme(self, theme: Theme) -> None:
-        self.setPalette(palette_of(theme))
-        self.setAutoFillBackground(True)
-        self.table.set_theme(theme)
-        self.scope.set_theme(theme)
-        self.rows.set_theme(theme)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        for part in (self.table, self.scope, self.rows):
+            part.set_theme(theme)
 
     # what is counted
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Count what a hidden panel did not."""
-        super().showEvent(event)
-        self._refresh()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """A hidden panel computes nothing."""
-        super().hideEvent(event)
-        self._context.work.cancel("range")
-        self._asked = None
-
-    def _session_changed(self, session: Session) -> None:
-        self._asked = self._runs = None
-        gpu = any(item.trace.meta.gpu_first_ns is not None for item in session.inputs)
-        if session.inputs and not gpu and self.what.currentData() == GPU:
+    def forget(self) -> None:
+        """Where nothing of a job ran on a GPU, all lanes count."""
+        self._walk.forget()
+        inputs = self._context.session.inputs
+        gpu = any(item.trace.meta.gpu_first_ns is not None for item in inputs)
+        if inputs and not gpu and self.what.currentData() == GPU:
             self.what.setCurrentIndex(self.what.findData(ALL))
-        self._refresh()
 
     def _moved(self, window: TimeRange) -> None:
         if self._jumping:
@@ -142,61 +106,48 @@ class RangePanel(QWidget):
         if self._context.selection.range is None and self.isVisible():
             self._timer.start()
 
-    def _refresh(self, _: object = None) -> None:
-        session = self._context.session
-        if not self.isVisible():
-            return
+    def question(self) -> Asked:
+        """Scope and grouping."""
         self._timer.stop()
-        if not session.inputs:
-            self._context.work.cancel("range")
-            self._asked = None
-            self.scope.say(HINT)
-            return
-        selection, window = self._chosen(), self._window
+        selection = self._rank.selection(self._context)
         self.what.setEnabled(not selection.lanes)
-        scope = scope_of(session, selection, window, self.what.currentData(), self._context.shifts)
-        asked = (id(session), scope, self.by.currentData())
-        if asked == self._asked:
-            return
-        self._asked = asked
-        self.scope.say(scope.text)
-        self._context.work.submit(
-            "range", lambda cancel: self._compute(session, asked, cancel), self._show_view, self._failed
-        )
+        session = self._context.session
+        scope = scope_of(session, selection, self._window, self.what.currentData(), self._context.shifts)
+        return scope, self.by.currentData()
 
-    def _chosen(self) -> Selection:
-        """The selection that is counted: looking at slices and gaps of other ranks leaves the table as it is."""
-        selection = self._context.selection
-        if selection.slice is None and selection.gap is None:
-            self._group = selection.group
-        return replace(selection, slice=None, gap=None, group=self._group)
-
-    def _compute(self, session: Session, asked: Asked, cancel: CancelToken) -> RangeView:
-        cancel.check()
+    def compute(self, request: Request[Asked, RangeView]) -> RangeView:
+        """The table, in parts where it takes a while."""
         from viewer.views.range_table import compute  # compiled loops load off the GUI thread
 
-        return compute(session, asked[1], asked[2], cancel, lambda view: self._partly.emit(asked, view))
+        def tell(view: RangeView) -> None:
+            request.tell(view, view.table.done)
 
-    def _show_part(self, asked: Asked, view: RangeView) -> None:
-        before = self._view
-        if asked != self._asked:
-            return
-        same = before is not None and before.session is view.session and before.scope == view.scope
-        if same and before is not None and before.table.by == view.table.by and before.table.done > view.table.done:
-            return  # it came late: what is shown knows more
-        self._show_view(view)
-        if view.table.done < view.table.inputs:
-            self.scope.say(f"{view.scope.text} · {view.table.done} of {view.table.inputs} files…")
+        return compute(request.session, *request.question, request.cancel, tell)
 
-    def _show_view(self, view: RangeView) -> None:
-        self._view = view
-        keep = self.rows.keep(view.frame)
-        self.table.set_frame(view.frame, keep, totals(view, keep))
-        self.scope.say(view.scope.text)
+    def say(self, text: str) -> None:
+        """Beside the tools; the table stays."""
+        self.scope.say(text)
 
-    def _failed(self, error: Exception) -> None:
-        self._asked = None
-        self.scope.say(error_sentence("The table of the selection", error), "error")
+    def say_error(self, text: str) -> None:
+        """In the colour of errors."""
+        self.scope.say(text, "error")
+
+    def say_waiting(self) -> None:
+        """Name what is counted."""
+        self.scope.say(self.asked[0].text)
+
+    def show_part(self, answer: RangeView) -> None:
+        """Say how much is counted by now."""
+        self.show_answer(answer)
+        if answer.table.done < answer.table.inputs:
+            self.scope.say(f"{answer.scope.text} · {answer.table.done} of {answer.table.inputs} files…")
+
+    def show_answer(self, answer: RangeView) -> None:
+        """Fill the table."""
+        self._view = answer
+        keep = self.rows.keep(answer.frame)
+        self.table.set_frame(answer.frame, keep, totals(answer, keep))
+        self.scope.say(answer.scope.text)
 
     def _filter(self) -> None:
         if self._view is not None:
@@ -215,26 +166,13 @@ class RangePanel(QWidget):
         view = self._view
         if view is None or view.session is not self._context.session:
             return
-        if self._runs is not None and self._runs[:2] == (view, row):
-            self._go(self._runs[2], forward)
-            return
 
-        def find(cancel: CancelToken) -> Runs:
-            cancel.check()
+        def find() -> Runs:
             from viewer.views.range_table import runs
 
             return runs(view, row)
 
-        def done(found: Runs) -> None:
-            self._runs = (view, row, found)
-            self._go(found, forward)
-
-        self._context.work.submit("range runs", find, done)
-
-    def _go(self, found: Runs, forward: bool) -> None:
-        target: SliceRef | None = found.step(self._context.selection.slice, forward)
-        if target is not None:
-            self._jump(target)
+        self._walk.step(view, row, forward, find, self._jump)
 
     def _jump(self, target: SliceRef) -> None:
         """Go there; that the lanes move is no reason to count what else is in sight now."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -21,41 +20,39 @@ from PySide6.QtWidgets import (
 from viewer.base.frames import TableFrame
 from viewer.base.selection import GroupRef, Selection
 from viewer.base.theme import Theme
-from viewer.base.work import CancelToken
-from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.store.session import Session
+from viewer.panels.following import FollowingPanel, Request
 from viewer.views.straggler_heat import MEASURES, HeatView, heat
 from viewer.views.stragglers import stragglers
 from viewer.views.stragglers_frame import StragglersFrame
 from widgets.heatmap import HeatMap
 from widgets.table import DataTable
-from widgets.theming import color, palette_of, set_tip
+from widgets.theming import color, set_tip
 from widgets.wrap_label import WrapLabel
 
-HINT = "Open the traces of several ranks: this panel says who is late, by how much, why, and who waits for it."
-COMPUTING = "Replaying the steps…"
+Asked = tuple[str, bool]
+"""(measure of the map, whether against the median of a role)."""
 Answer = tuple[StragglersFrame, HeatView | None]
 
 
-class StragglersPanel(QWidget):
-    """Follows the session of a :class:`JobContext` while it is shown; the newest request wins."""
+class StragglersPanel(FollowingPanel[Asked, Answer]):
+    """Follows the session."""
+
+    KEY = "stragglers"
+    SUBJECT = "Who is late"
+    HINT = "Open the traces of several ranks: this panel says who is late, by how much, why, and who waits for it."
+    COMPUTING = "Replaying the steps…"
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._asked: tuple[Session, str, bool] | None = None
+        super().__init__(context, parent)
         self._answer: Answer | None = None
         self.setAccessibleName("Stragglers")
         self._build()
-        self.measure.currentIndexChanged.connect(self._refresh)
-        self.relative.toggled.connect(self._refresh)
+        self.measure.currentIndexChanged.connect(self.refresh)
+        self.relative.toggled.connect(self.refresh)
         self.map.chosen.connect(self._cell)
         self.table.row_chosen.connect(self._row)
-        context.session_changed.connect(self._refresh)
-        context.theme_changed.connect(self._set_theme)
-        self._set_theme(context.theme)
-        self._show_message(HINT)
+        self.follow()
 
     def _build(self) -> None:
         self.sentence = WrapLabel(self)
@@ -95,10 +92,8 @@ class StragglersPanel(QWidget):
         """What the heat map shows."""
         return self._answer[1] if self._answer is not None else None
 
-    def _set_theme(self, theme: Theme) -> None:
-        palette = palette_of(theme)
-        self.setPalette(palette)
-        self.setAutoFillBackground(True)
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
         for part in (self.map, self.table, self.links):
             part.set_theme(theme)
         self.note.set_color(color(theme, "muted"))
@@ -108,12 +103,8 @@ class StragglersPanel(QWidget):
         warns = self._answer is not None and self._answer[0].tone == "warning"
         self.sentence.set_color(color(self._context.theme, "warning" if warns else "text"))
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """What changed while the panel was hidden is computed now."""
-        super().showEvent(event)
-        self._refresh()
-
-    def _show_message(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Instead of all the rest."""
         self._answer = None
         self.sentence.set_text(text)
         self._color_sentence()
@@ -125,34 +116,23 @@ class StragglersPanel(QWidget):
         for part in (self.measure, self.relative):
             part.setVisible(shown)
 
-    def _refresh(self, _: object = None) -> None:
-        session = self._context.session
-        if not self.isVisible():
-            return
-        if not session.inputs:
-            self._context.work.cancel("stragglers")
-            self._asked = None
-            self._show_message(HINT)
-            return
-        measure, relative = str(self.measure.currentData()), self.relative.isChecked()
-        asked = (session, measure, relative)
-        if self._asked is not None and self._asked[0] is session and self._asked[1:] == asked[1:]:
-            return
-        if self._asked is None or self._asked[0] is not session:
-            self._show_message(COMPUTING)
-        self._asked = asked
-        self._context.work.submit(
-            "stragglers", lambda cancel: self._compute(session, measure, relative, cancel), self._show, self._failed
-        )
+    def forget(self) -> None:
+        """What is shown is of another session."""
+        self._answer = None
 
-    @staticmethod
-    def _compute(session: Session, measure: str, relative: bool, cancel: CancelToken) -> Answer:
-        cancel.check()
+    def question(self) -> Asked:
+        """What the map is to show."""
+        return str(self.measure.currentData()), self.relative.isChecked()
+
+    def compute(self, request: Request[Asked, Answer]) -> Answer:
+        """Ranking and map; the first is the same for every measure."""
+        session, (measure, relative) = request.session, request.question
         frame = session.clocked_memo("stragglers_frame", lambda: stragglers(session))
-        cancel.check()
+        request.cancel.check()
         return frame, heat(session, measure, relative=relative)
 
-    def _show(self, answer: Answer) -> None:
+    def show_answer(self, answer: Answer) -> None:
+        """Fill map and tables."""
         self._answer = answer
         frame, view = answer
         self.sentence.set_text(frame.sentence)
@@ -169,10 +149,6 @@ class StragglersPanel(QWidget):
             set_tip(self.measure, view.note)
             self.map.setAccessibleDescription(view.note)
         self.parts.setVisible(view is not None or frame.table is not None or frame.links is not None)
-
-    def _failed(self, error: Exception) -> None:
-        self._asked = None
-        self._show_message(error_sentence("Who is late", error))
 
     def _cell(self, row: int, column: int) -> None:
         if self._answer is not None and self._answer[1] is not None:

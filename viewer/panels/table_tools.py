@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.analyses.query import QueryError
 from viewer.base.column_frame import ColumnFrame
@@ -100,3 +100,18 @@ class ScopeLabel(QLabel):
         palette = palette_of(self._theme)
         palette.setColor(palette.ColorRole.WindowText, color(self._theme, self._token))
         self.setPalette(palette)
+
+
+def lay_out(panel: QWidget, tools: list[tuple[QWidget, int]], *below: tuple[QWidget, int]) -> None:
+    """A row of tools at the upper edge and the rest of a panel below it, each with its share of room (0: its own)."""
+    row = QHBoxLayout()
+    row.setContentsMargins(6, 4, 6, 4)
+    row.setSpacing(6)
+    for part, stretch in tools:
+        row.addWidget(part, stretch)
+    layout = QVBoxLayout(panel)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    layout.addLayout(row)
+    for part, stretch in below:
+        layout.addWidget(part, stretch)

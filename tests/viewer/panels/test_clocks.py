@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from tests.support.panels import settle
 from tests.support.ranks import RankJob
 from tests.support.themes import theme
 from viewer.analyses.collective.operations import operations
@@ -15,15 +14,7 @@ from viewer.base.clock import GivenClock
 from viewer.base.selection import Selection, SliceRef
 from viewer.panels.clocks import ClocksPanel, Wish
 from viewer.panels.context import JobContext
-from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
-
-
-@pytest.fixture
-def context(qtbot: QtBot) -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +33,6 @@ def panel(context: JobContext, qtbot: QtBot, session: Session) -> ClocksPanel:
     context.set_session(session)
     settle(qtbot, context)
     return made
-
-
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0, timeout=60_000)
 
 
 def reduction(session: Session, source: int) -> SliceRef:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -11,12 +9,12 @@ from PySide6.QtGui import QMouseEvent
 from pytestqt.qtbot import QtBot
 
 from tests.support.gradients import GradientJob
+from tests.support.panels import settle
 from tests.support.themes import theme
 from viewer.base.curve_frame import CurveFrame
 from viewer.base.selection import Selection
-from viewer.panels.communication import HINT, CommunicationPanel
+from viewer.panels.communication import CommunicationPanel
 from viewer.panels.context import JobContext
-from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
 from widgets.curve_plot import CurvePlot
 
@@ -27,22 +25,11 @@ def job() -> Session:
 
 
 @pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
-
-
-@pytest.fixture
 def panel(qtbot: QtBot, context: JobContext) -> CommunicationPanel:
     made = CommunicationPanel(context)
     qtbot.addWidget(made)
     made.resize(1200, 340)
     return made
-
-
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0, timeout=60_000)
 
 
 def test_it_computes_when_it_is_shown_and_follows_the_rank(
@@ -61,7 +48,7 @@ def test_it_computes_when_it_is_shown_and_follows_the_rank(
     assert panel.sentence.text().startswith("rank 2: In ")
     assert panel.table.model.rowCount() == 2
     context.set_session(Session())
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == CommunicationPanel.HINT
     assert panel.parts.isHidden()
 
 

@@ -9,7 +9,6 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from tests.support.themes import theme
 from tests.support.two_runs import GEMM, REDUCE, a_run
 from viewer.analyses.comparison.compare import Comparison, compare
 from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
@@ -17,20 +16,12 @@ from viewer.panels.compare import HINT, ComparePanel
 from viewer.panels.context import JobContext
 from viewer.panels.linked_lanes import LinkedLanes
 from viewer.panels.timeline import TimelinePanel
-from viewer.panels.work import WorkRunner
 from viewer.views.compare_table import KINDS, compare_view
 
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
     return compare(a_run(), a_run(gemm=1.2, first_step=10))
-
-
-@pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from tests.support.build import call, kernel, make_session, make_trace, rows_named
+from tests.support.panels import settle
 from tests.support.themes import theme
 from viewer.base.errors import InputError, UsageError
 from viewer.base.frames import SourcePlace
@@ -20,18 +21,10 @@ from viewer.panels.breakdown import BreakdownPanel
 from viewer.panels.context import JobContext
 from viewer.panels.files import FilesPanel
 from viewer.panels.section_view import SectionView
-from viewer.panels.work import WorkRunner
 from viewer.store.cache import Cache
 from viewer.store.session import Session
 from viewer.views import attribution as attribution_view
 from viewer.views import breakdown as breakdown_view
-
-
-@pytest.fixture
-def context(qtbot: QtBot) -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
 
 
 @pytest.fixture
@@ -44,10 +37,6 @@ def session() -> Session:
 
 def ref(session: Session, at: int = 0, item: int = 0) -> SliceRef:
     return SliceRef(item, rows_named(session.inputs[item].trace, "gemm")[at])
-
-
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0, timeout=120_000)
 
 
 def value(view: SectionView, section: int, label: str) -> str:

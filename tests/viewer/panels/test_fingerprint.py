@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from tests.support.panels import settle
 from tests.support.themes import theme
 from tests.viewer.analyses.fingerprint.test_figures import job
 from viewer.analyses.card_fill import with_filled_card
 from viewer.base.job_card import EMPTY_CARD, JobCard
 from viewer.base.selection import Selection, TimeRange
 from viewer.panels.context import JobContext
-from viewer.panels.fingerprint import HINT, FingerprintPanel
+from viewer.panels.fingerprint import FingerprintPanel
 from viewer.panels.job_card import JobCardPanel
-from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
-
-
-@pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
-
-
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0, timeout=120_000)
 
 
 def test_the_fingerprint_is_taken_when_it_is_shown_and_jumps_to_evidence(qtbot: QtBot, context: JobContext) -> None:
@@ -40,7 +27,7 @@ def test_the_fingerprint_is_taken_when_it_is_shown_and_jumps_to_evidence(qtbot: 
     session = job()
     context.set_session(session)
     assert context.work.pending == 0
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == FingerprintPanel.HINT
     panel.show()
     settle(qtbot, context)
     assert panel.sentence.text().startswith("MFU is 30.0 %")
@@ -56,7 +43,7 @@ def test_the_fingerprint_is_taken_when_it_is_shown_and_jumps_to_evidence(qtbot: 
     assert wanted == ["model.parameters"]
     context.set_theme(theme("dark"))
     context.set_session(Session())
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == FingerprintPanel.HINT
     assert panel.tiles.isHidden()
 
 

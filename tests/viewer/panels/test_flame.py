@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pytestqt.qtbot import QtBot
 
 from tests.support.build import call, kernel, make_session, make_trace, op, python
-from tests.support.themes import theme
+from tests.support.panels import settle
 from viewer.base.selection import Selection
 from viewer.panels.context import JobContext
-from viewer.panels.flame import HINT, FlamePanel
-from viewer.panels.work import WorkRunner
+from viewer.panels.flame import FlamePanel
 from viewer.store.session import Session
 
 
@@ -31,13 +28,6 @@ def job() -> Session:
 
 
 @pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
-
-
-@pytest.fixture
 def panel(qtbot: QtBot, context: JobContext) -> FlamePanel:
     made = FlamePanel(context)
     qtbot.addWidget(made)
@@ -46,12 +36,8 @@ def panel(qtbot: QtBot, context: JobContext) -> FlamePanel:
     return made
 
 
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0)
-
-
 def test_weights_frames_ranks_and_the_kept_zoom(qtbot: QtBot, context: JobContext, panel: FlamePanel) -> None:
-    assert panel.scope.text() == HINT
+    assert panel.scope.text() == FlamePanel.HINT
     context.set_session(job())
     settle(qtbot, context)
     frame = panel.graph.frame

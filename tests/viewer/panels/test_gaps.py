@@ -1,26 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from tests.support.build import make_session
 from tests.support.host_job import HostJob
+from tests.support.panels import settle
 from tests.support.themes import theme
 from viewer.base.selection import EMPTY, Selection
 from viewer.panels.context import JobContext
-from viewer.panels.gaps import HINT, GapsPanel
-from viewer.panels.work import WorkRunner
+from viewer.panels.gaps import GapsPanel
 from viewer.store.session import Session
-
-
-@pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
 
 
 @pytest.fixture
@@ -36,23 +27,19 @@ def job() -> Session:
     return make_session(HostJob(faults=("sync",)).trace(), HostJob(rank=1, faults=("data-loading",)).trace())
 
 
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0, timeout=60_000)
-
-
 def test_it_computes_when_shown_and_says_so_without_a_job(
     qtbot: QtBot, context: JobContext, panel: GapsPanel, job: Session
 ) -> None:
     context.set_session(job)
     assert context.work.pending == 0
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == GapsPanel.HINT
     panel.show()
     settle(qtbot, context)
     assert panel.sentence.text().startswith("2 ranks:")
     assert panel.gaps.model().rowCount() > 10
     assert panel.scope.isVisible()
     context.set_session(Session())
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == GapsPanel.HINT
     assert panel.parts.isHidden()
 
 

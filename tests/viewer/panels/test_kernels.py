@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from pytestqt.qtbot import QtBot
 
 from tests.support.build import call, kernel, make_session, make_trace, op
-from tests.support.themes import theme
+from tests.support.panels import settle
 from viewer.base.selection import Selection, TimeRange
 from viewer.panels.context import JobContext
-from viewer.panels.kernels import HINT, KernelsPanel
-from viewer.panels.work import WorkRunner
+from viewer.panels.kernels import KernelsPanel
 from viewer.store.session import Session
 from viewer.views import op_table
 from viewer.views.op_table import OpView
@@ -34,22 +31,11 @@ def job() -> Session:
 
 
 @pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
-
-
-@pytest.fixture
 def panel(qtbot: QtBot, context: JobContext) -> KernelsPanel:
     made = KernelsPanel(context)
     qtbot.addWidget(made)
     made.resize(1200, 300)
     return made
-
-
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0)
 
 
 def rows(panel: KernelsPanel) -> list[str]:
@@ -67,7 +53,7 @@ def opened(qtbot: QtBot, context: JobContext, panel: KernelsPanel) -> Session:
 
 def test_it_waits_for_a_job(qtbot: QtBot, context: JobContext, panel: KernelsPanel) -> None:
     panel.show()
-    assert panel.scope.text() == HINT
+    assert panel.scope.text() == KernelsPanel.HINT
 
 
 def test_groupings_ranges_ranks_and_filter(qtbot: QtBot, context: JobContext, panel: KernelsPanel) -> None:
@@ -123,28 +109,26 @@ def test_a_click_goes_to_the_slowest_and_shows_the_pace(qtbot: QtBot, context: J
     assert after != chosen, "Return goes to the next run"
 
 
-def test_a_slow_table_shows_what_is_counted_by_now_and_never_less(
+def test_a_slow_table_says_how_much_is_counted_by_now(
     qtbot: QtBot, context: JobContext, panel: KernelsPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = opened(qtbot, context, panel)
+    opened(qtbot, context, panel)
     monkeypatch.setattr(op_table, "TELL_AFTER_SECONDS", -1.0)
-    told: list[OpView] = []
-    asked = panel._asked
-    assert asked is not None
-    op_table.compute(session, asked[1], "operator", None, told.append)
-    assert [view.table.done for view in told] == [1]
-    panel._asked = (asked[0], asked[1], "operator")
-    panel._show_part(panel._asked, told[0])
-    assert "1 of 2 files" in panel.scope.text()
-    assert panel.shown is told[0]
+    told: list[tuple[OpView, str]] = []
+    whole = panel.show_part
+
+    def part(view: OpView) -> None:
+        whole(view)
+        told.append((view, panel.scope.text()))
+        assert panel.shown is view
+
+    monkeypatch.setattr(panel, "show_part", part)
     panel.by.setCurrentIndex(panel.by.findData("operator"))
-    panel._asked = None
-    panel._refresh()
     settle(qtbot, context)
+    assert [view.table.done for view, _ in told] == [1]
+    assert told[0][1].endswith("1 of 2 files…")
     assert panel.shown is not None
     assert panel.shown.table.done == 2
-    panel._show_part((asked[0], asked[1], "operator"), told[0])
-    assert panel.shown.table.done == 2, "a part that comes late is dropped"
     assert "files" not in panel.scope.text()
 
 

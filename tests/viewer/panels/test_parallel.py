@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from tests.support.build import kernel, make_session, make_trace
+from tests.support.panels import settle
 from tests.support.pipeline_job import PipelineJob, one_f_one_b
 from tests.support.themes import theme
 from viewer.base.selection import Selection, TimeRange
 from viewer.panels.context import JobContext
-from viewer.panels.parallel import HINT, ParallelPanel
-from viewer.panels.work import WorkRunner
+from viewer.panels.parallel import ParallelPanel
 from viewer.store.session import Session
 
 F, B = 1_000_000, 2_000_000
-
-
-@pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
 
 
 @pytest.fixture
@@ -39,14 +30,10 @@ def job() -> PipelineJob:
     return PipelineJob(one_f_one_b(2, 4), [F] * 2, [B] * 2, replicas=2, steps=3)
 
 
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0, timeout=60_000)
-
-
 def test_it_shows_the_job_and_forgets_it(qtbot: QtBot, context: JobContext, panel: ParallelPanel) -> None:
     context.set_session(job().session())
     assert context.work.pending == 0
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == ParallelPanel.HINT
     panel.show()
     settle(qtbot, context)
     assert panel.sentence.text().startswith("Bubble ")
@@ -56,7 +43,7 @@ def test_it_shows_the_job_and_forgets_it(qtbot: QtBot, context: JobContext, pane
     assert [s.text for s in panel.legend.swatches][-1] == "bubble: no compute"
     context.set_theme(theme("dark"))
     context.set_session(Session())
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == ParallelPanel.HINT
     assert panel.scrolled.isHidden()
 
 

@@ -14,7 +14,7 @@ from tests.support.themes import theme
 from tests.viewer.views.test_range_table import job
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.panels.context import JobContext
-from viewer.panels.range_table import HINT, RangePanel
+from viewer.panels.range_table import RangePanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
 
@@ -57,7 +57,7 @@ def desk(qtbot: QtBot) -> Iterator[Desk]:
 
 
 def test_it_says_what_it_is_for_before_anything_is_open(desk: Desk) -> None:
-    assert desk.panel.scope.text() == HINT
+    assert desk.panel.scope.text() == RangePanel.HINT
 
 
 def test_it_counts_what_is_in_sight_largest_sum_first_until_a_range_is_selected(desk: Desk) -> None:
@@ -165,7 +165,7 @@ def test_a_table_of_another_job_leads_nowhere(desk: Desk) -> None:
     desk.panel._go_to_longest(0)
     desk.panel._step(0, True)
     assert desk.context.selection.slice is None
-    assert desk.panel.scope.text() == HINT
+    assert desk.panel.scope.text() == RangePanel.HINT
 
 
 def test_jumping_keeps_the_range(desk: Desk) -> None:
@@ -193,16 +193,13 @@ def test_a_row_of_a_class_asks_for_its_slices_to_stand_out(desk: Desk) -> None:
     assert asked == ["class:comm"]
 
 
-def test_a_part_that_comes_after_the_whole_is_dropped(desk: Desk) -> None:
+def test_a_part_says_how_much_is_counted_by_now(desk: Desk) -> None:
     desk.open(job())
-    whole, asked = desk.panel.shown, desk.panel._asked
+    whole = desk.panel.shown
     assert whole is not None
-    assert asked is not None
     part = replace(whole, table=replace(whole.table, done=whole.table.inputs - 1))
-    desk.panel._show_part(asked, part)
-    assert desk.panel.shown is whole
-    assert "files" not in desk.panel.scope.text()
-    desk.panel._view = None
-    desk.panel._show_part(asked, part)
+    desk.panel.show_part(part)
     assert desk.panel.shown is part
     assert desk.panel.scope.text().endswith(f"{part.table.done} of {part.table.inputs} files…")
+    desk.panel.show_answer(whole)
+    assert "files" not in desk.panel.scope.text()

@@ -1,27 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from tests.support.panels import settle
 from tests.support.ranks import RankJob
 from tests.support.themes import theme
 from viewer.app.clocks import settle_clocks
 from viewer.base.selection import GroupRef
 from viewer.panels.context import JobContext
-from viewer.panels.stragglers import HINT, StragglersPanel
-from viewer.panels.work import WorkRunner
+from viewer.panels.stragglers import StragglersPanel
 from viewer.store.session import Session
 from viewer.views.stragglers import step_selection
-
-
-@pytest.fixture
-def context() -> Iterator[JobContext]:
-    work = WorkRunner()
-    yield JobContext(theme(), work)
-    work.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -37,23 +28,19 @@ def panel(qtbot: QtBot, context: JobContext) -> StragglersPanel:
     return made
 
 
-def settle(qtbot: QtBot, context: JobContext) -> None:
-    qtbot.waitUntil(lambda: context.work.pending == 0, timeout=120_000)
-
-
 def test_nothing_is_computed_before_it_is_shown(
     qtbot: QtBot, context: JobContext, panel: StragglersPanel, late: Session
 ) -> None:
     context.set_session(late)
     assert context.work.pending == 0
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == StragglersPanel.HINT
     panel.show()
     settle(qtbot, context)
     assert panel.sentence.text().startswith("rank 3 is late by")
     assert panel.heat_view is not None
     assert panel.table.model().rowCount() == 4
     context.set_session(Session())
-    assert panel.sentence.text() == HINT
+    assert panel.sentence.text() == StragglersPanel.HINT
     assert panel.parts.isHidden()
 
 
