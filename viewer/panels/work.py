@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from shiboken6 import isValid
 
 from viewer.base.errors import Cancelled
@@ -53,7 +53,9 @@ class WorkRunner(QObject):
         self._when_stopped: dict[str, Callable[[Exception], None] | None] = {}
         self._running: set[Future[Any]] = set()
         self._pending = 0
-        self._finished.connect(self._deliver)
+        # Queued, also where a job ended before its callback was added, which then runs here: a result never comes before
+        # submit() has returned, nor before what the job told on its way.
+        self._finished.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def submit(
         self,

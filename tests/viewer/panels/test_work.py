@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 import pytest
 import shiboken6
@@ -28,6 +29,26 @@ def test_a_result_arrives_on_the_gui_thread(runner: WorkRunner, qtbot: QtBot) ->
     runner.submit("a", lambda _: 42, lambda r: got.append((r, threading.get_ident() == here)))
     qtbot.waitUntil(lambda: got == [(42, True)])
     assert runner.pending == 0
+
+
+def test_a_result_never_comes_before_the_request_has_returned(
+    runner: WorkRunner, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class AtOnce:
+        """A pool whose jobs have ended when they are submitted."""
+
+        def submit(self, job: Callable[[CancelToken], int], token: CancelToken) -> Future[int]:
+            future: Future[int] = Future()
+            future.set_result(job(token))
+            return future
+
+    pool = runner._pool
+    monkeypatch.setattr(runner, "_pool", AtOnce())
+    got: list[int] = []
+    runner.submit("a", lambda _: 42, got.append)
+    assert got == []
+    qtbot.waitUntil(lambda: got == [42])
+    monkeypatch.setattr(runner, "_pool", pool)
 
 
 def test_the_newest_request_of_a_key_wins(runner: WorkRunner, qtbot: QtBot) -> None:
