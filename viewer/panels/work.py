@@ -53,8 +53,8 @@ class WorkRunner(QObject):
         self._when_stopped: dict[str, Callable[[Exception], None] | None] = {}
         self._running: set[Future[Any]] = set()
         self._pending = 0
-        # Queued, also where a job ended before its callback was added, which then runs here: a result never comes before
-        # submit() has returned, nor before what the job told on its way.
+        # Queued, also where a job ended before its callback was added (which then runs here): no result comes before
+        # submit() has returned, or before what the job told on its way.
         self._finished.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def submit(
