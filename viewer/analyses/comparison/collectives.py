@@ -14,7 +14,7 @@ from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.comparison.amounts import Amounts, Keys
-from viewer.analyses.comparison.rows import Change, Measure
+from viewer.analyses.comparison.rows import Change, Measure, change_of
 from viewer.analyses.comparison.spans import exposed_transfer, waiting
 from viewer.analyses.comparison.work import Longest, Side
 from viewer.analyses.gpu_work import gpu_work
@@ -136,16 +136,13 @@ def _rows(
     pairs: list[tuple[list[int], list[int]]], known: list[Operation], merged: list[Measure], runs: list[_Run]
 ) -> list[Change]:
     time, count, wait, shown, bare = merged
-    bands, significant = time.judged()
-    own = time.less(wait)
+    judged, own = time.judged(), time.less(wait)
     told = own.judged()[1], bare.judged()[1]
     out = []
     for i, (left, right) in enumerate(pairs):
         one, other = [known[j] for j in left], [known[j] for j in right]
         ranked = _ranked([(m.per_step(i), t[i]) for m, t in zip((own, bare), told, strict=True)])
-        step_base, step_test = time.per_step(i)
         exposed_base, exposed_test = shown.per_step(i)
-        waits = int(wait.total_base[i]), int(wait.total_test[i])
         detail: dict[str, tuple[object, object]] = {}
         if one and other and left != right:
             for name, a, b in (
@@ -157,24 +154,18 @@ def _rows(
         if exposed_base != exposed_test:
             detail["exposed_step_ns"] = (exposed_base, exposed_test)
         out.append(
-            Change(
+            change_of(
+                i,
+                time,
+                count,
+                wait,
+                judged=judged,
                 name=operation_name((other or one)[0]) + (" …" if len(other or one) > 1 else ""),
                 status="both" if one and other else "new" if other else "vanished",
                 paint=Paint.COMM,
-                base_ns=int(time.total_base[i]),
-                test_ns=int(time.total_test[i]),
-                base_count=int(count.total_base[i]),
-                test_count=int(count.total_test[i]),
-                step_base_ns=step_base,
-                step_test_ns=step_test,
-                band_ns=bands[i],
-                significant=significant[i],
-                base_wait_ns=waits[0] if any(waits) else None,
-                test_wait_ns=waits[1] if any(waits) else None,
                 rank_ns=ranked[0],
                 rank_significant=ranked[1],
-                detail=detail
-                | ({"exposed_step_ns": (exposed_base, exposed_test)} if exposed_base != exposed_test else {}),
+                detail=detail,
                 place_base=runs[0].longest.of(left, own.shown_on(i)),
                 place_test=runs[1].longest.of(right, own.shown_on(i)),
                 key=tuple((other or one)[0]),

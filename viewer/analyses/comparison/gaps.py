@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from viewer.analyses.attribution import device_gaps
 from viewer.analyses.comparison.amounts import Amounts, Keys
 from viewer.analyses.comparison.kernels import Kernels
-from viewer.analyses.comparison.rows import Change, Measure, ordered
+from viewer.analyses.comparison.rows import Change, Measure, change_of, ordered
 from viewer.analyses.comparison.work import Side
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idle import GapCause, gap_cause
@@ -67,31 +67,21 @@ def compare_gaps(base: Side, test: Side, kernels: Kernels, cancel: CancelToken |
         Measure.of(sums[0][i], sums[1][i], len(keys), base, whole=False)  # type: ignore[arg-type]
         for i in (0, 1)
     )
-    bands, significant = time_of.judged()
-    rows = []
-    for i, (before_row, after_row) in enumerate(keys.known):
-        step_base, step_test = time_of.per_step(i)
-        counts = int(count_of.total_base[i]), int(count_of.total_test[i])
-        rows.append(
-            Change(
-                name=f"{kernels.rows[before_row].name} → {kernels.rows[after_row].name}",
-                status="both" if all(counts) else "new" if counts[1] else "vanished",
-                paint=Paint.OTHER,
-                base_ns=int(time_of.total_base[i]),
-                test_ns=int(time_of.total_test[i]),
-                base_count=counts[0],
-                test_count=counts[1],
-                step_base_ns=step_base,
-                step_test_ns=step_test,
-                band_ns=bands[i],
-                significant=significant[i],
-                rank_ns=step_test - step_base,
-                rank_significant=significant[i],
-                key=i,
-                base_names=(kernels.rows[before_row].name,),
-                test_names=(kernels.rows[after_row].name,),
-            )
+    judged = time_of.judged()
+    rows = [
+        change_of(
+            i,
+            time_of,
+            count_of,
+            judged=judged,
+            name=f"{kernels.rows[before].name} → {kernels.rows[after].name}",
+            paint=Paint.OTHER,
+            key=i,
+            base_names=(kernels.rows[before].name,),
+            test_names=(kernels.rows[after].name,),
         )
+        for i, (before, after) in enumerate(keys.known)
+    ]
     return [
         _placed(row, base.session, test.session, sums[0][2], sums[1][2], explain=place < EXPLAINED)
         for place, row in enumerate(ordered(rows))

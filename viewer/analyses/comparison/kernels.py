@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from viewer.analyses.comparison.amounts import Amounts, Keys
 from viewer.analyses.comparison.launches import Setups, setups
 from viewer.analyses.comparison.replaced import Replacement, replacements
-from viewer.analyses.comparison.rows import Change, Measure, Status
+from viewer.analyses.comparison.rows import Change, Measure, Status, change_of
 from viewer.analyses.comparison.spans import waiting
 from viewer.analyses.comparison.work import Longest, Side
 from viewer.base.ids import Paint
@@ -112,9 +112,8 @@ def _rows(
     told: list[Setups],
 ) -> list[Change]:
     time, number, wait = parts
-    bands, significant = time.judged()
     own = time.less(wait)
-    _, own_significant = own.judged()
+    judged, (_, apart) = time.judged(), own.judged()
     out = []
     for i, head in enumerate(heads):
         names = [tuple(keys.known[n] for n in side) for side in (head.base, head.test)]
@@ -123,29 +122,19 @@ def _rows(
         else:
             status = "vanished" if not head.test else "both" if head.base else "new"
         first = (head.test or head.base)[0]
-        comm = paints[first] is Paint.COMM
-        step_base, step_test = time.per_step(i)
         own_base, own_test = own.per_step(i)
-        waits = (int(wait.total_base[i]), int(wait.total_test[i])) if comm else (None, None)
-        if waits == (0, 0):
-            waits = (None, None)
         out.append(
-            Change(
+            change_of(
+                i,
+                time,
+                number,
+                wait if paints[first] is Paint.COMM else None,
+                judged=judged,
                 name=" + ".join(names[1] or names[0]),
                 status=status,
                 paint=paints[first],
-                base_ns=int(time.total_base[i]),
-                test_ns=int(time.total_test[i]),
-                base_count=int(number.total_base[i]),
-                test_count=int(number.total_test[i]),
-                step_base_ns=step_base,
-                step_test_ns=step_test,
-                band_ns=bands[i],
-                significant=significant[i],
-                base_wait_ns=waits[0],
-                test_wait_ns=waits[1],
                 rank_ns=own_test - own_base,
-                rank_significant=own_significant[i],
+                rank_significant=apart[i],
                 detail=told[0].differences(told[1], head.base, head.test),
                 place_base=runs[0].longest.of(list(head.base), own.shown_on(i)),
                 place_test=runs[1].longest.of(list(head.test), own.shown_on(i)),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.comparison.amounts import Amounts, Keys
 from viewer.analyses.comparison.places import describer, operator_times, places
-from viewer.analyses.comparison.rows import Change, Measure
+from viewer.analyses.comparison.rows import Change, Measure, change_of
 from viewer.analyses.comparison.spans import waiting
 from viewer.analyses.comparison.work import Longest, Side
 from viewer.base.ids import Paint
@@ -43,54 +43,29 @@ def compare_operators(base: Side, test: Side, *, whole: bool, cancel: CancelToke
         Measure.of(sums[0][i], sums[1][i], len(keys), base, whole=whole)  # type: ignore[arg-type]
         for i in range(3)
     ]
-    return [
-        _row(keys.known[i], i, measures, (sums[0][3], sums[1][3]), judged)
-        for i, judged in enumerate(_judged(measures[0], measures[0].less(measures[2])))
-    ]
-
-
-def _judged(time: Measure, own: Measure) -> list[tuple[int | None, bool | None, bool | None, int]]:
-    bands, significant = time.judged()
-    _, apart = own.judged()
-    out = []
-    for i in range(len(bands)):
-        a, b = own.per_step(i)
-        out.append((bands[i], significant[i], apart[i], b - a))
-    return out
-
-
-def _row(
-    key: tuple[str, str],
-    i: int,
-    measures: list[Measure],
-    longest: tuple[Longest, Longest],
-    judged: tuple[int | None, bool | None, bool | None, int],
-) -> Change:
-    time, count, wait = measures
-    counts = int(count.total_base[i]), int(count.total_test[i])
-    step_base, step_test = time.per_step(i)
-    waits = int(wait.total_base[i]), int(wait.total_test[i])
-    band, significant, own_significant, own = judged
-    return Change(
-        name=key[0] + (f" in {key[1]}" if key[1] else ""),
-        status="both" if all(counts) else "new" if counts[1] else "vanished",
-        paint=Paint.OPERATOR,
-        base_ns=int(time.total_base[i]),
-        test_ns=int(time.total_test[i]),
-        base_count=counts[0],
-        test_count=counts[1],
-        step_base_ns=step_base,
-        step_test_ns=step_test,
-        band_ns=band,
-        significant=significant,
-        base_wait_ns=waits[0] if any(waits) else None,
-        test_wait_ns=waits[1] if any(waits) else None,
-        rank_ns=own,
-        rank_significant=own_significant,
-        place_base=longest[0].of([i]),
-        place_test=longest[1].of([i]),
-        key=key,
-    )
+    spent, number, waited = measures
+    own = spent.less(waited)
+    judged, (_, apart) = spent.judged(), own.judged()
+    rows = []
+    for i, (operator, module) in enumerate(keys.known):
+        own_base, own_test = own.per_step(i)
+        rows.append(
+            change_of(
+                i,
+                spent,
+                number,
+                waited,
+                judged=judged,
+                name=operator + (f" in {module}" if module else ""),
+                paint=Paint.OPERATOR,
+                rank_ns=own_test - own_base,
+                rank_significant=apart[i],
+                place_base=sums[0][3].of([i]),
+                place_test=sums[1][3].of([i]),
+                key=keys.known[i],
+            )
+        )
+    return rows
 
 
 def compare_host(base: Side, test: Side, *, whole: bool, cancel: CancelToken | None = None) -> list[Change]:
@@ -121,29 +96,18 @@ def compare_host(base: Side, test: Side, *, whole: bool, cancel: CancelToken | N
         Measure.of(sums[0][i], sums[1][i], len(keys), base, whole=whole)  # type: ignore[arg-type]
         for i in (0, 1)
     )
-    bands, significant = time_of.judged()
-    rows_out = []
-    for i, name in enumerate(keys.known):
-        counts = int(count_of.total_base[i]), int(count_of.total_test[i])
-        step_base, step_test = time_of.per_step(i)
-        rows_out.append(
-            Change(
-                name=name,
-                status="both" if all(counts) else "new" if counts[1] else "vanished",
-                paint=Paint.OPERATOR,
-                base_ns=int(time_of.total_base[i]),
-                test_ns=int(time_of.total_test[i]),
-                base_count=counts[0],
-                test_count=counts[1],
-                step_base_ns=step_base,
-                step_test_ns=step_test,
-                band_ns=bands[i],
-                significant=significant[i],
-                rank_ns=step_test - step_base,
-                rank_significant=significant[i],
-                place_base=sums[0][2].of([i]),
-                place_test=sums[1][2].of([i]),
-                key=name,
-            )
+    judged = time_of.judged()
+    return [
+        change_of(
+            i,
+            time_of,
+            count_of,
+            judged=judged,
+            name=name,
+            paint=Paint.OPERATOR,
+            place_base=sums[0][2].of([i]),
+            place_test=sums[1][2].of([i]),
+            key=name,
         )
-    return rows_out
+        for i, name in enumerate(keys.known)
+    ]

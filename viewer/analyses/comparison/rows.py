@@ -274,3 +274,38 @@ class Measure:
                 np.add.at(total, source.into, source.sign * rows)
             sums.append(total)
         return judge(sums[0], sums[1], self.least_ns, count)
+
+
+def change_of(
+    at: int,
+    time: Measure,
+    count: Measure,
+    wait: Measure | None = None,
+    *,
+    judged: tuple[Sequence[int | None], Sequence[bool | None]],
+    **rest: Any,
+) -> Change:
+    """The row of key ``at``: its sums, its noise (``judged`` is that of ``time``) and ``rest``, more fields of a row.
+
+    Unless ``rest`` says otherwise the row is "new" or "vanished" where one run has none of it, and ordered by its time.
+    """
+    counts = int(count.total_base[at]), int(count.total_test[at])
+    step_base, step_test = time.per_step(at)
+    waits = (0, 0) if wait is None else (int(wait.total_base[at]), int(wait.total_test[at]))
+    bands, significant = judged
+    fields: dict[str, Any] = {
+        "status": "both" if all(counts) else "new" if counts[1] else "vanished",
+        "base_ns": int(time.total_base[at]),
+        "test_ns": int(time.total_test[at]),
+        "base_count": counts[0],
+        "test_count": counts[1],
+        "step_base_ns": step_base,
+        "step_test_ns": step_test,
+        "band_ns": bands[at],
+        "significant": significant[at],
+        "base_wait_ns": waits[0] if any(waits) else None,
+        "test_wait_ns": waits[1] if any(waits) else None,
+        "rank_ns": step_test - step_base,
+        "rank_significant": significant[at],
+    }
+    return Change(**(fields | rest))
