@@ -3,64 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPen, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen, QPolygonF
+from PySide6.QtWidgets import QWidget
 
 from viewer.base.curve_frame import CurveFrame
 from viewer.base.theme import Theme
 from viewer.base.units import format_bytes
-from widgets.painted import PaintedWidget
-from widgets.theming import color, mix, safe_tip
-
-REACH: Final = 9.0
-"""Pixels from a point within which the pointer means it."""
-F64 = NDArray[np.float64]
+from widgets.point_plot import F64, PointPlot
+from widgets.theming import color, mix
 
 
-class CurvePlot(PaintedWidget):
-    """Shows a :class:`CurveFrame`.
+class CurvePlot(PointPlot):
+    """Shows a :class:`CurveFrame`. ``chosen`` tells the table's row of the point that was clicked."""
 
-    Signals:
-        chosen(int): the table's row of the point that was clicked.
-    """
-
-    chosen = Signal(int)
+    WIDEST = "8e-88"
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.frame: CurveFrame | None = None
-        self._theme: Theme | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMouseTracking(True)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Use a theme's colours."""
-        self._theme = theme
-        self.update()
 
     def set_frame(self, frame: CurveFrame | None) -> None:
         """Show other points, or none."""
         self.frame = frame
         self.setAccessibleName("No rates" if frame is None else f"{frame.title}: {len(frame.x)} sizes. {frame.note}")
         self.update()
-
-    def sizeHint(self) -> QSize:
-        """Preferred size."""
-        return QSize(340, 180)
-
-    def minimumSizeHint(self) -> QSize:
-        """Least size."""
-        return QSize(160, 90)
-
-    def _area(self) -> QRectF:
-        line = self.fontMetrics().lineSpacing()
-        left = self.fontMetrics().horizontalAdvance("8e-88") + 10
-        return QRectF(left, 2 * line + 6, max(10, self.width() - left - 10), max(10, self.height() - 3 * line - 12))
 
     def _spans(self, frame: CurveFrame) -> tuple[float, float, float]:
         """First power of two shown, how many are shown, the highest rate."""
@@ -77,35 +46,25 @@ class CurvePlot(PaintedWidget):
     def places(self, x: F64, y: F64) -> tuple[F64, F64]:
         """Where rates of sizes are, in pixels."""
         assert self.frame is not None
-        area, (first, span, top) = self._area(), self._spans(self.frame)
+        area, (first, span, top) = self.area(), self._spans(self.frame)
         return (
             area.left() + (np.log2(np.maximum(x, 1.0)) - first) / span * area.width(),
             area.bottom() - y / top * area.height(),
         )
 
-    def at(self, place: QPointF) -> int | None:
-        """The point that is meant; of several the nearest."""
-        if self.frame is None or not len(self.frame.x):
-            return None
-        x, y = self.places(self.frame.x, self.frame.y)
-        far = np.hypot(x - place.x(), y - place.y())
-        best = int(np.argmin(far))
-        return best if far[best] <= REACH else None
+    def points(self) -> tuple[F64, F64]:
+        """Where the rates are, in pixels."""
+        return (np.empty(0), np.empty(0)) if self.frame is None else self.places(self.frame.x, self.frame.y)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say what is under the pointer."""
-        found = self.at(event.position())
-        self.setCursor(Qt.CursorShape.ArrowCursor if found is None else Qt.CursorShape.PointingHandCursor)
-        if found is None or self.frame is None:
-            QToolTip.hideText()
-            return
-        QToolTip.showText(event.globalPosition().toPoint(), safe_tip(self.frame.tips[found]), self)
+    def tip(self, point: int) -> str:
+        """What is said of a point."""
+        assert self.frame is not None
+        return self.frame.tips[point]
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a point."""
-        found = self.at(event.position())
-        if found is not None and self.frame is not None and event.button() == Qt.MouseButton.LeftButton:
-            self.chosen.emit(self.frame.rows[found])
+    def choose(self, point: int) -> None:
+        """Tell its row."""
+        assert self.frame is not None
+        self.chosen.emit(self.frame.rows[point])
 
     def paint(self, painter: QPainter) -> None:
         """Draw title, curve, points and axes."""
@@ -113,13 +72,8 @@ class CurvePlot(PaintedWidget):
         if frame is None or theme is None:
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        area, metrics = self._area(), self.fontMetrics()
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        for n, (text, token) in enumerate(((frame.title, "text"), (frame.note, "muted"))):
-            painter.setPen(color(theme, token))
-            box = QRectF(6, 2 + n * metrics.lineSpacing(), self.width() - 12, metrics.lineSpacing())
-            painter.drawText(box, left, metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, int(box.width())))
-        painter.fillRect(area, color(theme, "base"))
+        area = self.area()
+        self.paint_head(painter, theme, frame.title, frame.note)
         if not len(frame.x):
             return
         first, span, top = self._spans(frame)

@@ -5,48 +5,33 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import QWidget
 
 from viewer.base.pace_frame import PaceFrame
-from viewer.base.theme import Theme
 from viewer.base.time import format_duration
-from widgets.painted import PaintedWidget
+from widgets.point_plot import F64, PointPlot
 from widgets.residual_plot import columns_of
-from widgets.theming import color, mix, safe_tip
+from widgets.theming import color, mix
 
-REACH: Final = 8.0
-"""Pixels from a point within which the pointer means it."""
 _TOP: Final = 0.08
 """Share of the height above the longest run."""
 
 
-class PacePlot(PaintedWidget):
+class PacePlot(PointPlot):
     """Shows a :class:`PaceFrame`. Left and right go from outlier to outlier (all runs without any), Return goes there.
 
-    Signals:
-        chosen(int): the place of the run that was clicked.
+    ``chosen`` tells the place of the run that was clicked.
     """
-
-    chosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.frame: PaceFrame | None = None
         self.current: int | None = None
         """The place of the run that is ringed."""
-        self._theme: Theme | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
         self.setAccessibleName("No runs")
-
-    def set_theme(self, theme: Theme) -> None:
-        """Use a theme's colours."""
-        self._theme = theme
-        self.update()
 
     def set_frame(self, frame: PaceFrame | None) -> None:
         """Show other runs, or none."""
@@ -57,64 +42,28 @@ class PacePlot(PaintedWidget):
             self.setAccessibleName(f"Durations of {len(frame.y):,} runs of {frame.title} over time. {frame.note}")
         self.update()
 
-    def sizeHint(self) -> QSize:
-        """Preferred size."""
-        return QSize(340, 180)
-
-    def minimumSizeHint(self) -> QSize:
-        """Least size."""
-        return QSize(160, 90)
-
     # where things are
-
-    def _area(self) -> QRectF:
-        line = self.fontMetrics().lineSpacing()
-        left = self.fontMetrics().horizontalAdvance("888.8 ms") + 8
-        return QRectF(left, 2 * line + 6, max(10, self.width() - left - 8), max(10, self.height() - 3 * line - 12))
 
     def _spans(self, frame: PaceFrame) -> tuple[float, float, float]:
         first, last = float(frame.x.min()), float(frame.x.max())
         return first, max(1.0, last - first), max(1.0, float(frame.y.max()) * (1 + _TOP))
 
-    def points(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def points(self) -> tuple[F64, F64]:
         """Where the runs are, in pixels."""
         if self.frame is None:
             return np.empty(0), np.empty(0)
-        area, (first, length, top) = self._area(), self._spans(self.frame)
+        area, (first, length, top) = self.area(), self._spans(self.frame)
         x = area.left() + (self.frame.x - first) / length * area.width()
         y = area.bottom() - self.frame.y / top * area.height()
         return x, y
 
-    def at(self, place: QPointF) -> int | None:
-        """The run that a point means; of several the nearest."""
-        x, y = self.points()
-        if not len(x):
-            return None
-        far = np.hypot(x - place.x(), y - place.y())
-        best = int(np.argmin(far))
-        return best if far[best] <= REACH else None
-
     # events
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say what is under the pointer."""
-        found = self.at(event.position())
-        self.setCursor(Qt.CursorShape.ArrowCursor if found is None else Qt.CursorShape.PointingHandCursor)
-        if found is None or self.frame is None:
-            QToolTip.hideText()
-            return
-        at = format_duration(round(float(self.frame.x[found])))
-        QToolTip.showText(
-            event.globalPosition().toPoint(),
-            safe_tip(f"{format_duration(int(self.frame.y[found]))} at {at}\nClick to go there"),
-            self,
-        )
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a run."""
-        found = self.at(event.position())
-        if found is not None and event.button() == Qt.MouseButton.LeftButton:
-            self._choose(found)
+    def tip(self, point: int) -> str:
+        """What is said of a run."""
+        assert self.frame is not None
+        length, when = int(self.frame.y[point]), round(float(self.frame.x[point]))
+        return f"{format_duration(length)} at {format_duration(when)}\nClick to go there"
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk the outliers."""
@@ -123,21 +72,22 @@ class PacePlot(PaintedWidget):
             stops = stops if len(stops) else np.arange(len(self.frame.y))
             step = 1 if event.key() == Qt.Key.Key_Right else -1
             if self.current is None:
-                self._choose(int(stops[0 if step > 0 else -1]))
+                self.choose(int(stops[0 if step > 0 else -1]))
             else:
                 before = int((stops < self.current).sum())
                 place = int((stops <= self.current).sum()) if step > 0 else before - 1
-                self._choose(int(stops[place % len(stops)]))
+                self.choose(int(stops[place % len(stops)]))
             return
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current is not None:
-            self._choose(self.current)
+            self.choose(self.current)
             return
         super().keyPressEvent(event)
 
-    def _choose(self, at: int) -> None:
-        self.current = at
+    def choose(self, point: int) -> None:
+        """Ring a run and tell its place."""
+        self.current = point
         self.update()
-        self.chosen.emit(at)
+        self.chosen.emit(point)
 
     # painting
 
@@ -146,15 +96,9 @@ class PacePlot(PaintedWidget):
         frame, theme = self.frame, self._theme
         if frame is None or theme is None or not len(frame.y):
             return
-        area, metrics = self._area(), self.fontMetrics()
+        area, metrics = self.area(), self.fontMetrics()
         first, length, top = self._spans(frame)
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        for n, (text, token) in enumerate(((frame.title, "text"), (frame.note, "muted"))):
-            painter.setPen(color(theme, token))
-            box = QRectF(6, 2 + n * metrics.lineSpacing(), self.width() - 12, metrics.lineSpacing())
-            cut = Qt.TextElideMode.ElideRight if n else Qt.TextElideMode.ElideMiddle
-            painter.drawText(box, left, metrics.elidedText(text, cut, int(box.width())))
-        painter.fillRect(area, color(theme, "base"))
+        self.paint_head(painter, theme, frame.title, frame.note)
 
         def y_of(value: float) -> float:
             return float(area.bottom() - value / top * area.height())
@@ -193,5 +137,7 @@ class PacePlot(PaintedWidget):
             box = QRectF(0, y_mark - half, area.left() - 4, 2 * half)
             painter.drawText(box, right, format_duration(round(value), 1) if value else "0")
         below = QRectF(area.left(), area.bottom() + 2, area.width(), metrics.lineSpacing())
-        painter.drawText(below, left, format_duration(round(first)))
+        painter.drawText(
+            below, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, format_duration(round(first))
+        )
         painter.drawText(below, right, format_duration(round(first + length)))
