@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status; no exception leaves this function."""
     prepare_streams()
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = _joined(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -70,6 +70,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and "viewer.app.gui" in sys.modules:
         leave(status)
     return status
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words, each time that begins with a minus as one word with its option: argparse takes it for an option."""
+    out: list[str] = []
+    for word in words:
+        if out and out[-1] in ("--window", "--note") and word[:1] == "-" and word[1:2].isdigit():
+            out[-1] += f"={word}"
+        else:
+            out.append(word)
+    return out
 
 
 def _run(words: list[str]) -> int:

@@ -23,6 +23,8 @@ def pack(paths: list[Path], options: JobOptions, output: Path) -> int:
     from viewer.app.analyze import check_writable, open_job
     from viewer.exporters.pack import write_pack
 
+    if str(output) == "-":
+        raise UsageError("a pack cannot go to stdout: name a file, for example -o job.rankpack.")
     check_writable(output)
     if any(output.exists() and output.samefile(p) for p in paths if p.exists()):
         raise UsageError(f"{output} is one of the inputs: name another file to write.")

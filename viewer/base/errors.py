@@ -12,6 +12,11 @@ def on_one_line(text: str, most: int = MOST_TEXT) -> str:
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
+def quoted(text: str, most: int = 60) -> str:
+    """What a person typed, in quotes: escaped as Python writes it, its first ``most`` characters."""
+    return repr(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
 class RankscopeError(Exception):
     """Base of every error that is shown as one sentence instead of a stack trace."""
 

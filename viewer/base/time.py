@@ -6,7 +6,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from viewer.base.errors import UsageError
+from viewer.base.errors import UsageError, quoted
 
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 _TIME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(ns|us|µs|ms|s|m)?\s*\Z")
@@ -16,15 +16,15 @@ def parse_duration(text: str) -> int:
     """``"12.5ms"`` -> 12_500_000 ns; a bare number is ns. Raises UsageError when it is no time or no whole ns."""
     match = _TIME.match(text.replace("\u2212", "-"))  # as shown
     if match is None:
-        raise UsageError(f"{text!r} is no time: write a number with ns, us, ms or s, for example 12.5ms.")
+        raise UsageError(f"{quoted(text)} is no time: write a number with ns, us, ms or s, for example 12.5ms.")
     try:
         value = Decimal(match[1]) * _UNITS[match[2] or "ns"]
     except InvalidOperation:
-        raise UsageError(f"{text!r} is no time.") from None
+        raise UsageError(f"{quoted(text)} is no time.") from None
     if value != int(value):
-        raise UsageError(f"{text!r} is finer than a nanosecond.")
+        raise UsageError(f"{quoted(text)} is finer than a nanosecond.")
     if abs(value) >= 2**63:
-        raise UsageError(f"{text!r} is too large.")
+        raise UsageError(f"{quoted(text)} is too large.")
     return int(value)
 
 
@@ -32,10 +32,12 @@ def parse_window(text: str) -> tuple[int, int]:
     """``"12.5ms:30ms"`` -> (12_500_000, 30_000_000). Raises UsageError when empty or reversed."""
     first, colon, last = text.partition(":")
     if not colon:
-        raise UsageError(f"{text!r} is no window: write START:END, for example 12.5ms:30ms.")
+        raise UsageError(f"{quoted(text)} is no window: write START:END, for example 12.5ms:30ms.")
     start, end = parse_duration(first), parse_duration(last)
-    if end <= start:
-        raise UsageError(f"the window {text!r} ends before it begins.")
+    if end == start:
+        raise UsageError(f"the window {quoted(text)} is empty: its end is its start.")
+    if end < start:
+        raise UsageError(f"the window {quoted(text)} ends before it begins.")
     return start, end
 
 

@@ -6,6 +6,7 @@ The same job gives the same bytes. Where the args of a file lie in its source, t
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -80,7 +81,7 @@ def write_pack(
     """Write a job. The file is there when all of it is, and not at all otherwise.
 
     Args:
-        path: where; an existing file is replaced.
+        path: where; an existing file is replaced, a link is followed.
         session: the job.
         given: the paths that the user opened, for the names inside.
         tell: progress.
@@ -91,7 +92,11 @@ def write_pack(
         Cancelled: on request.
     """
     cancel = cancel or CancelToken()
-    draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:8]}.part")
+    target = Path(os.path.realpath(path))
+    known = target.exists()
+    if known and not target.is_file():  # renaming over a device or a pipe would remove it
+        raise UsageError(f"{path} is no regular file, and a pack needs one: name another place.")
+    draft = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex[:8]}.part")
     result = Packed(path)
     try:
         with draft.open("xb") as file:
@@ -100,7 +105,9 @@ def write_pack(
             file.flush()
             os.fsync(file.fileno())
         result.size = draft.stat().st_size
-        os.replace(draft, path)
+        if known:
+            draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        os.replace(draft, target)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"{path} cannot be written: {reason}. Name a place with room, with -o.") from None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +9,7 @@ from typing import Final
 from viewer.base.errors import InputError, UsageError
 from viewer.base.scene import PictureScene, check_size
 from viewer.exporters.svg import svg_text
+from viewer.store.small_file import write_whole
 
 __all__ = ["FORMATS", "SCALES", "VECTOR", "Painter", "check_size", "picture_bytes", "picture_format", "write_picture"]
 
@@ -55,14 +53,9 @@ def write_picture(scene: PictureScene, path: Path, painter: Painter, family: str
         raise InputError(str(folder), "there is no such folder", next_step="Create it or choose another place.")
     if path.is_dir():
         raise InputError(str(path), "is a folder", next_step="Choose a file name.")
-    temporary = folder / f".{path.stem[:40]}-{os.getpid()}-{secrets.token_hex(4)}.part"
     try:
-        with temporary.open("xb") as sink:
-            sink.write(data)
-        temporary.replace(path)
+        write_whole(path, data)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         reason = (error.strerror or str(error)).lower()
         raise InputError(
             str(path), f"the picture cannot be written ({reason})", next_step="Choose another place for it."

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from viewer.base.units import plain_signs
+from viewer.store.small_file import write_whole
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*(e[+-]?[0-9]+)?( ?%| [A-Za-z]{1,6}(/s)?)?")
@@ -32,10 +33,4 @@ def _harmless(cell: str) -> str:
 
 def write_csv(path: Path, records: Iterable[Sequence[str]]) -> None:
     """Write a table in one piece; raises OSError and leaves an older file as it was."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(csv_bytes(records))
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+    write_whole(path, csv_bytes(records))

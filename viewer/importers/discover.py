@@ -65,6 +65,11 @@ def discover(paths: Sequence[Path]) -> list[Candidate]:
             found[key] = candidate
 
     for path in paths:
+        if "\0" in str(path):  # a session file may name anything
+            shown = str(path).replace("\0", "\\0")
+            told = InputError(shown, "is no name that a file can have", "", "Check the spelling of the path.")
+            found[str(path)] = Candidate(path, True, 0, None, None, told)
+            continue
         if os.path.isdir(path):  # unlike Path.is_dir it never raises, however odd the name
             files = _walk(path, is_trace_name)
             for file in files:

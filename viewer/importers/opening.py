@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -151,6 +151,9 @@ class JobOpener:
         result.skipped.sort(key=lambda f: f.where)
         result.failures.sort(key=lambda e: e.path)
         result.jobs = separate_jobs(result.session, self._paths)
+        if done:
+            unused = self._unused_ranks(result)
+            result.session = replace(result.session, findings=(*result.session.findings, *unused))
         if opened is not None and done:
             opened(result.session)
         return result
@@ -194,6 +197,22 @@ class JobOpener:
             if os.path.realpath(spelling) == os.path.realpath(path):
                 return rank
         return None
+
+    def _unused_ranks(self, result: OpenResult) -> list[Finding]:
+        """A rank that was given for a name that no source has: a misspelt name changes nothing in silence."""
+        looked = [i.path for i in result.session.inputs] + result.cancelled
+        looked += [Path(e.path) for e in result.failures] + [Path(f.where) for f in result.skipped]
+        known = {spelling for path in looked for spelling in (str(path), os.path.realpath(path), path.name)}
+        return [
+            Finding(
+                "unused-rank",
+                "warning",
+                1,
+                f"Rank {rank} was given for {name}, and no file of the job is called so: it changes nothing.",
+            )
+            for name, rank in self._given.items()
+            if name not in known and os.path.realpath(name) not in known
+        ]
 
     def _folders_without_traces(self, candidates: list[Candidate], result: OpenResult) -> None:
         opened = [i.path for i in result.session.inputs] + result.cancelled

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from viewer.base.errors import UsageError
+from viewer.base.errors import UsageError, quoted
 from viewer.base.kept import Note, SliceAnchor
 from viewer.base.time import parse_duration
 
@@ -113,19 +113,19 @@ def parse_note(spec: str, origin_ns: int, groups: Sequence[LaneGroup]) -> tuple[
     """
     at, colon = spec.find("@"), spec.find(":")
     if colon < 0:
-        raise UsageError(f"{spec!r} is no note: {_FORM}.")
+        raise UsageError(f"{quoted(spec)} is no note: {_FORM}.")
     with_lane = 0 <= at < colon
     try:
         time_ns = origin_ns + parse_duration(spec[: at if with_lane else colon])
     except UsageError as error:
         raise UsageError(
-            f"the note {spec!r} does not begin with a time ({error}) {_FORM[0].upper()}{_FORM[1:]}."
+            f"the note {quoted(spec)} does not begin with a time ({error}) {_FORM[0].upper()}{_FORM[1:]}."
         ) from None
     lane, text = _split_lane(spec, spec[at + 1 :], groups) if with_lane else (ANY_LANE, spec[colon + 1 :])
     try:
         return time_ns, lane, clean_text(text)
     except UsageError as error:
-        raise UsageError(f"the note {spec!r}: {error}") from None
+        raise UsageError(f"the note {quoted(spec)}: {error}") from None
 
 
 def notes_from_specs(specs: Sequence[str], origin_ns: int, groups: Sequence[LaneGroup]) -> NoteBook:
@@ -149,10 +149,11 @@ def _split_lane(spec: str, rest: str, groups: Sequence[LaneGroup]) -> tuple[str,
         wanted = rest.partition(":")[0]
         known = ", ".join(repr(lane.key) for lane in lanes[:_SHOWN_LANES]) or "none"
         more = f" and {len(lanes) - _SHOWN_LANES} more" if len(lanes) > _SHOWN_LANES else ""
-        raise UsageError(f"the note {spec!r} names a lane {wanted!r} that the job has not. Its lanes: {known}{more}.")
+        told = f"the note {quoted(spec)} names a lane {quoted(wanted)} that the job has not."
+        raise UsageError(f"{told} Its lanes: {known}{more}.")
     length, exact, _ = best = max(fits, key=lambda f: f[:2])
     same = [f[2] for f in fits if f[:2] == best[:2]]
     if not exact and len(same) > 1:
         keys = ", ".join(repr(lane.key) for lane in same[:_SHOWN_LANES])
-        raise UsageError(f"the note {spec!r} names a lane that {len(same)} ranks have. Write one of {keys}.")
+        raise UsageError(f"the note {quoted(spec)} names a lane that {len(same)} ranks have. Write one of {keys}.")
     return best[2].key, rest[length + 1 :]

@@ -79,6 +79,14 @@ def test_a_wrong_call_is_one_line_and_status_2(words: list[str], capsys: Capture
     assert said.err.startswith("rankscope: ")
 
 
+def test_a_window_may_begin_before_the_first_kernel(job_folder: Path, capsys: Capture) -> None:
+    for words in (["--window", "-1us:100us"], ["--window=-1us:100us"]):
+        assert main(["analyze", str(job_folder), "--json", "-", *words]) == 0
+        assert json.loads(capsys.readouterr().out)["window"] is not None
+    assert main(["analyze", str(job_folder), "--window", "1us:1us"]) == 2
+    assert "is empty" in capsys.readouterr().err
+
+
 def test_paths_and_options_mix(job_folder: Path, capsys: Capture) -> None:
     first, second = sorted(job_folder.iterdir())
     assert main(["analyze", str(first), "--json", "-", str(second)]) == 0

@@ -34,6 +34,7 @@ def test_wrong_calls_get_one_line(job_folder: Path, tmp_path: Path, capsys: Capt
         ([str(source), "-o", str(tmp_path / "no" / "x.rankpack")], "there is no folder"),
         ([str(tmp_path / "gone.json"), "-o", str(tmp_path / "x.rankpack")], "no such file"),
         ([str(source)], "--output"),
+        ([str(source), "-o", "-"], "cannot go to stdout"),
     ):
         assert main(["pack", *words]) == 2
         error = capsys.readouterr().err

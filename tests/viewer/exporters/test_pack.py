@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -165,6 +166,22 @@ def test_cancelling_and_a_full_disk_leave_no_file(tmp_path: Path, job: Path, mon
         write_pack(out, session, [job])
     assert [p.name for p in out.parent.iterdir()] == ["out.rankpack"]
     assert out.read_bytes() == b"what was there"
+
+
+def test_a_pack_goes_through_a_link_and_never_over_a_device(tmp_path: Path, job: Path) -> None:
+    session = open_job(tmp_path, job).session
+    real = tmp_path / "real.rankpack"
+    real.write_bytes(b"old")
+    real.chmod(0o640)
+    (tmp_path / "link.rankpack").symlink_to(real)
+    write_pack(tmp_path / "link.rankpack", session, [job])
+    assert (tmp_path / "link.rankpack").is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert zipfile.is_zipfile(real)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="is no regular file"):
+        write_pack(tmp_path / "pipe", session, [job])
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:

@@ -59,6 +59,13 @@ def test_a_failure_leaves_the_earlier_file_and_nothing_else(tmp_path: Path, monk
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
 
 
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link.png").symlink_to(tmp_path / "real.png")
+    write_picture(scene(), tmp_path / "link.png", painter)
+    assert (tmp_path / "link.png").is_symlink()
+    assert (tmp_path / "real.png").read_bytes() == b"painted png"
+
+
 def test_a_missing_folder_and_a_folder_as_file_are_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere: there is no such folder\. Create it"):
         write_picture(scene(), tmp_path / "nowhere" / "a.png", painter)

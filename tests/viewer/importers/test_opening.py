@@ -89,6 +89,16 @@ def test_given_ranks_win(tmp_path: Path) -> None:
     assert (result.session.inputs[0].rank, result.session.inputs[0].rank_source) == (7, "given")
 
 
+def test_a_rank_for_a_name_that_no_file_has_is_told(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "rank_1.json", [kernel()])
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    given = {"rank_1.json": 7, str(path): 7, "bad.json": 1, "rank_one.json": 2}
+    told = open_job(tmp_path, path, bad, given_ranks=given).session.findings
+    assert [(f.code, f.severity) for f in told] == [("unused-rank", "warning")]
+    assert "Rank 2 was given for rank_one.json" in told[0].message
+
+
 def test_reopening_reads_no_source(tmp_path: Path) -> None:
     path = write_json(tmp_path / "a.json.gz", [kernel("n", 1, 2, note="x")], schemaVersion=1)
     first = open_one(tmp_path, path)
@@ -363,9 +373,9 @@ def test_odd_paths_fail_alone_with_a_sentence(tmp_path: Path) -> None:
     good = write_json(tmp_path / "good.json", [kernel()])
     (tmp_path / "loop.json").symlink_to("loop.json")
     odd = [tmp_path / "loop.json", tmp_path / ("n" * 300 + ".json"), Path("x" * 5000), good / "x"]
-    result = open_job(tmp_path, good, *odd)
+    result = open_job(tmp_path, good, *odd, Path("a\0b.json"))
     assert [i.path for i in result.session.inputs] == [good]
-    assert sorted(e.path for e in result.failures) == sorted(map(str, odd))
+    assert sorted(e.path for e in result.failures) == sorted((*map(str, odd), r"a\0b.json"))
     assert not any("Rankscope" in e.sentence() for e in result.failures)
 
 

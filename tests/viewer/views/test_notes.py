@@ -48,6 +48,13 @@ def test_texts_are_cleaned_and_bounded() -> None:
         clean_text("x" * (MAX_TEXT + 1))
 
 
+@pytest.mark.parametrize("spec", ["1ms:" + "n" * 9000, "x" * 9000, "1ms@" + "l" * 9000 + ":a", "y" * 9000 + ":a"])
+def test_a_long_note_is_not_quoted_whole(spec: str) -> None:
+    with pytest.raises(UsageError) as told:
+        parse_note(spec, 0, GROUPS)
+    assert len(str(told.value)) < 500
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
