@@ -16,6 +16,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
+from viewer.base.units import unbroken
 from widgets.name_wrap import wrap_name
 from widgets.painted import PaintedWidget
 from widgets.theming import set_tip
@@ -77,13 +78,13 @@ class WrapLabel(PaintedWidget):
         """The text broken into lines of at most ``width`` px."""
         if self._laid[0] == width:
             return self._laid[1]
-        metrics = QFontMetricsF(self.font())
-        if "\n" not in self._text and metrics.horizontalAdvance(self._text) <= width:
-            self._laid = (width, [self._text])
+        metrics, text = QFontMetricsF(self.font()), unbroken(self._text)
+        if "\n" not in text and metrics.horizontalAdvance(text) <= width:
+            self._laid = (width, [text])
             if self._max_lines:
                 set_tip(self, "")
             return self._laid[1]
-        lines, cut = wrap_name(self._text, self.font(), width, self._max_lines)
+        lines, cut = wrap_name(text, self.font(), width, self._max_lines)
         if cut and lines:
             last = lines[-1].rstrip()
             while last and metrics.horizontalAdvance(last + " …") > width:

@@ -38,3 +38,12 @@ def test_more_lines_than_allowed_are_elided_and_told_in_full_by_the_tooltip(qtbo
 
 def test_line_breaks_are_kept_and_markup_is_text(qtbot: QtBot) -> None:
     assert label(qtbot, "<b>a</b>\nb\n\nc").lines(300) == ["<b>a</b>", "b", "", "c"]
+
+
+def test_a_number_stays_on_the_line_of_its_unit(qtbot: QtBot) -> None:
+    widget = label(qtbot, "The GPU waits 12.5 ms per step for data (6.6 %) on 3 of 8 ranks")
+    least = widget.fontMetrics().horizontalAdvance("12.5 ms ") + 2
+    for width in range(least, 400, 7):
+        lines = widget.lines(width)
+        assert not [x for x in lines if x.strip().startswith(("ms", "%"))], lines
+    assert widget.text().count(" ") == "".join(widget.lines(2000)).replace("\u00a0", " ").count(" ")

@@ -61,6 +61,8 @@ def _plan(session: Session, card: JobCard) -> JobCard:
         value = card.value(f"plan.{name}")
         if isinstance(value, int):
             known[name] = value
+    if world == 1:
+        told |= {n: (1, "the job is one rank") for n in _SIZES if n not in told}
     if world is not None:
         trial = known | {n: s for n, (s, _) in told.items() if n in _FACTORS and n not in known}
         if world % prod(trial.values()):

@@ -6,7 +6,11 @@ import re
 from typing import Final
 
 MINUS: Final = "\u2212"
+NBSP: Final = "\u00a0"
 _SHOWN_MINUS: Final = re.compile(MINUS + r"(?=[0-9.])")
+_BEFORE_UNIT: Final = re.compile(
+    r"(?<=[0-9]) (?=(?:%|[nuµm]?s|min|h|[kKMGT]?i?B(?:/s)?|[kMGTPE]?FLOPs?|[kMGTPE]?FLOP/s|TFLOPS|points?)(?![\w%]))"
+)
 
 
 def format_bytes(n: int | None) -> str:
@@ -32,6 +36,16 @@ def format_rate(per_second: float, unit: str = "B/s") -> str:
 def format_share(part: int, whole: int) -> str:
     """``part`` of ``whole`` in percent with one decimal, ``"–"`` when there is no whole."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share of 0 to 1 in percent: ``0.15`` -> ``"15 %"``."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def unbroken(text: str) -> str:
+    """A sentence to be wrapped into lines: no number is torn from its unit ("6.6 %", "3.2 ms")."""
+    return _BEFORE_UNIT.sub(NBSP, text)
 
 
 def format_count(n: int) -> str:

@@ -10,10 +10,13 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from viewer.base.units import unbroken
 from viewer.views.figures import shown
 
 TEXT_LIMIT: Final = 1_000
 """Characters of one text that are written; a name can be longer than a page."""
+PROSE: Final = frozenset({"p", "li", "h3", "span"})
+"""Elements whose texts wrap: no number is torn from its unit in them."""
 
 
 class Markup(str):
@@ -40,6 +43,8 @@ def tag(name: str, *children: Child, **attributes: str | int | float | None) -> 
         for key, value in attributes.items()
         if value is not None
     )
+    if name in PROSE:
+        children = tuple(c if isinstance(c, Markup) or not isinstance(c, str) else unbroken(c) for c in children)
     return Markup(f"<{name}{said}>{joined(children)}</{name}>")
 
 

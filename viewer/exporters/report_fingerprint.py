@@ -12,6 +12,7 @@ from viewer.base.card_checks import card_problems
 from viewer.base.card_fields import FIELDS, PARTS
 from viewer.base.job_card import JobCard
 from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.base.units import percent
 from viewer.store.session import Session
 
 Json = dict[str, Any]
@@ -127,17 +128,17 @@ def fingerprint_lines(report: Json) -> list[str]:
 def _words(f: Json) -> str:
     if f["value"] is None:
         return f"not computable: needs {f['needs']} on the job card" if f["needs"] else f"none: {f['why']}"
-    parts = [f"{f['value']:6.1%}"]
+    parts = [f"{percent(f['value'], 1):>7}"]
     low, high = f["range"]["low"], f["range"]["high"]
     if f["theory"]:
-        parts.append(f"theory {f['theory']:.1%}")
+        parts.append(f"theory {percent(f['theory'], 1)}")
     if low is not None and high is not None:
-        parts.append(f"usual {low:.0%} to {high:.0%}")
+        parts.append(f"usual {percent(low)} to {percent(high)}")
     elif high is not None:
-        parts.append(f"usual up to {high:.3g}" if high > 1 else f"usual up to {high:.0%}")
+        parts.append(f"usual up to {high:.3g}" if high > 1 else f"usual up to {percent(high)}")
     values = [r["value"] for r in f["ranks"]]
     if len(values) > 1:
-        parts.append(f"ranks {min(values):.1%} to {max(values):.1%}")
+        parts.append(f"ranks {percent(min(values), 1)} to {percent(max(values), 1)}")
     said = {"bad": "outside, and worse than theory", "outside": "outside", "grey": "the range does not apply"}
     if f["status"] in said:
         parts.append(said[f["status"]])

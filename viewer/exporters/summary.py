@@ -184,13 +184,19 @@ def _idle(report: Json) -> list[str]:
 
 def _steps(report: Json) -> list[str]:
     lines = []
-    by_source: dict[str, list[int]] = {}
+    by_source: dict[str, list[list[int]]] = {}
     for rank in report["ranks"]:
+        of_rank: dict[str, list[int]] = {}
         for step in rank["steps"]:
-            by_source.setdefault(step["source"], []).append(step["cpu_ns"])
-    for source, lengths in by_source.items():
-        middle = format_duration(median_low(lengths))
-        lines.append(f"{_count(len(lengths), 'step')} by {source}, CPU mark {middle} in the median")
+            of_rank.setdefault(step["source"], []).append(step["cpu_ns"])
+        for source, lengths in of_rank.items():
+            by_source.setdefault(source, []).append(lengths)
+    for source, every in by_source.items():
+        middle = format_duration(median_low([ns for lengths in every for ns in lengths]))
+        counts = {len(lengths) for lengths in every}
+        said = _count(min(counts), "step") if len(counts) == 1 else f"{min(counts)} to {_count(max(counts), 'step')}"
+        ranks = f" on each of {len(every)} ranks" if len(every) > 1 else ""
+        lines.append(f"{said}{ranks} by {source}, CPU mark {middle} in the median")
     return lines
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.ranking import Ranked, ranked, together
 from viewer.analyses.findings.steady import SteadySteps, steady_steps
+from viewer.analyses.fingerprint.memory_peak import rank_peaks
 from viewer.base.time import format_duration
 from viewer.base.units import format_share
 from viewer.store.session import Session
@@ -17,7 +18,9 @@ from viewer.views.three_moves import Move, Totals, job_totals
 LOOKING = "Looking for what to change…"
 MUCH = 0.25
 """A part of the time beside compute that is said even where no finding names its cause."""
-NO_GPU = "The files hold no GPU work: there is nothing to say about the time of the GPUs."
+NO_GPU = "The files hold no GPU work: nothing can be said about the time of the GPUs."
+PROFILE_GPU = " If the job uses some, profile them as well (ProfilerActivity.CUDA)."
+SEE_MEMORY = " What their memory holds is on the Memory panel."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +69,20 @@ class FindingsFrame:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the page needs of a job beside its findings: its steady steps and the parts of its time."""
+    """What the page needs of a job beside its findings: its steady steps and the parts of its time.
+
+    ``no_gpu`` is what is said where there is no GPU work.
+    """
 
     steady: SteadySteps
     totals: Totals | None
+    no_gpu: str = NO_GPU
 
 
 def page_basis(session: Session) -> Basis:
     """The basis of a job's page; may take long, so for a worker."""
-    return Basis(steady_steps(session), job_totals(session))
+    remembers = any(rank_peaks(session))
+    return Basis(steady_steps(session), job_totals(session), NO_GPU + (SEE_MEMORY if remembers else PROFILE_GPU))
 
 
 def findings_frame(
@@ -102,7 +110,7 @@ def findings_frame(
     notes = tuple(_card(r, titles, steady) for r in kept if r.finding.confident and r.finding.severity == "info")
     unsure = tuple(_card(r, titles, steady) for r in kept if not r.finding.confident)
     put_aside = tuple(_card(r, {}, steady) for r in ranked(f for f in found if f.id in aside))
-    sentence, tone = _sentence(basis, cards, unsure, busy=busy)
+    sentence, tone = _sentence(basis, cards, notes, unsure, busy=busy)
     total = _together(kept, steady)
     return FindingsFrame(sentence, tone, tuple(moves), total, cards, notes, unsure, put_aside, busy)
 
@@ -112,29 +120,33 @@ def _card(at: Ranked, titles: dict[str, str], steady: SteadySteps) -> CardFrame:
     saving = ""
     if found.saving_ns_per_step is not None:
         of = format_share(found.saving_ns_per_step, steady.step_ns) if steady.step_ns else ""
-        per = "per step" if steady.step_ns else "in this trace"
-        saving = f"up to {format_duration(found.saving_ns_per_step, 1)} {per}" + (f" · {of}" if of else "")
+        saving = f"up to {format_duration(found.saving_ns_per_step, 1)} per step" + (f" · {of}" if of else "")
     share = found.share
     if share is None and steady.step_ns and found.saving_ns_per_step is not None:
         share = found.saving_ns_per_step / steady.step_ns
     return CardFrame(found, saving, share, titles.get(at.root, ""))
 
 
-def _sentence(basis: Basis, cards: Sequence[CardFrame], unsure: Sequence[CardFrame], *, busy: bool) -> tuple[str, str]:
+def _sentence(
+    basis: Basis, cards: Sequence[CardFrame], notes: Sequence[CardFrame], unsure: Sequence[CardFrame], *, busy: bool
+) -> tuple[str, str]:
     if cards:
         first = cards[0]
         title = shown(first.finding.title, 300).rstrip(".")
         word = "Figures cannot be used" if first.finding.severity == "error" else "Change first"
-        said = first.saving.rpartition("· ")[2]  # a title that has the share already needs no second figure
-        gain = f" – {first.saving} to gain" if first.saving and said not in title else ""
+        # A title that has the figure or its share already needs no second one.
+        said = (first.saving.removeprefix("up to ").partition(" per step")[0], first.saving.rpartition("· ")[2])
+        gain = f" – {first.saving} to gain" if first.saving and not any(s in title for s in said) else ""
         return f"{word}: {title}{gain}.", "warning"
     if busy:
         return LOOKING, ""
     if unsure:
         return f"Nothing is sure; the most likely: {shown(unsure[0].finding.title, 300).rstrip('.')}.", ""
     totals = basis.totals
+    if totals is None and notes:  # spans of passes, without kernels
+        return f"Nothing stands out from noise: {shown(notes[0].finding.title, 300).rstrip('.')}.", ""
     if totals is None:
-        return NO_GPU, ""
+        return basis.no_gpu, ""
     name, most = max(totals.parts[1:], key=lambda p: p[1])
     if most >= MUCH * totals.span_ns:
         much = format_share(most, totals.span_ns)

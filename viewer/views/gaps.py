@@ -15,6 +15,7 @@ from viewer.base.frames import BarFrame, TableFrame
 from viewer.base.ids import ABSENT
 from viewer.base.selection import GapRef, TimeRange
 from viewer.base.time import format_duration
+from viewer.base.units import percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Input, Session
 from viewer.views.figures import NONE, TableMaker, device_name, dur, num, pct, share, shown, time_cell, word
@@ -166,7 +167,7 @@ def _list(
         (
             "Causes",
             f"Its parts by cause, the {NAMED} largest in the order of their begin, with their share (from "
-            f"{WORTH_TELLING:.0%} on).",
+            f"{percent(WORTH_TELLING)} on).",
         ),
         ("Step", "Number of the step whose work ends the gap; “→” where the work before it is another step's."),
         (

@@ -10,6 +10,7 @@ from viewer.analyses.pipeline.span_passes import has_pass_spans
 from viewer.base.frames import Jump, TableFrame
 from viewer.base.selection import Selection, SliceRef
 from viewer.base.time import format_duration
+from viewer.base.units import percent
 from viewer.store.session import Session
 from viewer.views.figures import NONE, shown
 from viewer.views.stragglers_frame import StragglersFrame
@@ -21,7 +22,7 @@ HOW = (
     "Beyond the median of the other workers of its stage (of two the faster one), mean per step. The table is ordered "
     "by it.",
     "The same as a share of the pipelined phase.",
-    f"Steps in which it is at least {LATE:.0%} of the phase.",
+    f"Steps in which it is at least {percent(LATE)} of the phase.",
     f"yes: in most of at least two steps, and {OUTSIDE:g} times the spread of its peers.",
     "The phase with this worker's stage as it is and all others equal, against the phase of equal stages: a median of "
     "replays. Above 1 the stage holds the pipeline up, whoever runs it.",
@@ -70,7 +71,7 @@ def _verdict(found: Pipeline, rows: list[WorkerRow], late: list[WorkerRow], alon
         first = late[0]
         text = (
             f"{name(first)} is late: it computes {format_duration(first.beyond_ns, 1)} per step "
-            f"({100 * (first.share or 0):.1f} % of the phase) longer than the others of its stage."
+            f"({percent((first.share or 0), 1)} of the phase) longer than the others of its stage."
         )
         if len(late) > 1:
             text += f" Late as well: {', '.join(name(r) for r in late[1:5])}."
@@ -78,7 +79,7 @@ def _verdict(found: Pipeline, rows: list[WorkerRow], late: list[WorkerRow], alon
         most = compared[0]
         text = (
             f"No worker is late: the most that one computes beyond the others of its stage is "
-            f"{100 * (most.share or 0):.1f} % of the phase ({name(most)})."
+            f"{percent((most.share or 0), 1)} of the phase ({name(most)})."
         )
     slow = max(alone, key=lambda s: alone[s], default=None)
     if slow is not None and alone[slow] >= UNEVEN:
@@ -102,7 +103,7 @@ def _table(
                 label,
                 format_duration(r.compute_ns, 1),
                 NONE if r.beyond_ns is None else format_duration(r.beyond_ns, 1),
-                NONE if r.share is None else f"{100 * r.share:.1f} %",
+                NONE if r.share is None else f"{percent(r.share, 1)}",
                 f"{r.late_steps:,} of {r.steps:,}",
                 "yes" if r.late else "no",
                 NONE if factor is None else f"{factor:.3f}",

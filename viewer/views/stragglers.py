@@ -12,7 +12,7 @@ from viewer.analyses.collective.rank_steps import step_selection
 from viewer.base.frames import Jump, TableFrame
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.time import format_duration
-from viewer.base.units import format_bytes, format_share
+from viewer.base.units import format_bytes, format_share, percent
 from viewer.store.session import Session
 from viewer.views.figures import NONE, Cell, shown
 from viewer.views.span_stragglers import span_stragglers
@@ -27,8 +27,8 @@ HOW = (
     "Its own lateness: how much earlier it would reach the step's gradient reduction (without one, the last shared "
     "operation) with its own time as its peers'. Mean per step. " + ESTIMATE,
     "The rest of its lateness: what it would gain if no rank were slow. Mean per step. " + ESTIMATE,
-    f"yes: own lateness of at least {SHARE_OF_STEP:.0%} of the step (and twice the clock's doubt) in more than half of "
-    f"at least two steps, and its median beyond {OUTSIDE:g} times the spread of the peers of its role.",
+    f"yes: own lateness of at least {percent(SHARE_OF_STEP)} of the step (and twice the clock's doubt) in more than "
+    f"half of at least two steps, and its median beyond {OUTSIDE:g} times the spread of the peers of its role.",
     "What its late steps take longer than its peers': kernels by name, larger grids or more kernels, idle while the "
     "launch had not begun, data loading, garbage collection. In brackets: how much of its own lateness it explains.",
     "How its late steps lie: persistent (most of them), once (one run, or from a change on), comes and goes (jitter).",
@@ -87,7 +87,7 @@ def _ranking(session: Session, found: Lateness) -> tuple[TableFrame, tuple[Selec
         yes = "yes" if found.straggler[i] else "no"
         label = shown(session.groups[group].label, 40)
         why = (
-            f"{cause.code} ({cause.share:.0%})"
+            f"{cause.code} ({percent(cause.share)})"
             if cause is not None and cause.share
             else (cause.code if cause else NONE)
         )
@@ -138,7 +138,7 @@ def _links(session: Session) -> TableFrame | None:
         label = shown(link.label, 60)
         rows.append(
             (kind, label, format_bytes(link.bytes), f"{link.busbw_gbps:,.1f} GB/s", f"{link.usual_gbps:,.1f} GB/s",
-             NONE if link.wait_share is None else f"{link.wait_share:.0%}")
+             NONE if link.wait_share is None else f"{percent(link.wait_share)}")
         )  # fmt: skip
         keys.append((kind, label, link.bytes, link.busbw_gbps, link.usual_gbps, link.wait_share))
     return TableFrame(LINK_HEADERS, rows, keys, [], LINK_HOW)

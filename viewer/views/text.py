@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from viewer.base.scene import Font, Measure
+from viewer.base.units import NBSP
 
 ELLIPSIS = "…"
 
@@ -94,4 +95,4 @@ def bare_name(text: str) -> str:
 
 def one_line(text: str) -> str:
     """A text from a file as it is drawn: control characters and line breaks shown as escapes or spaces."""
-    return "".join(c if c.isprintable() else " " if c in "\t\n\r" else f"\\x{ord(c):02x}" for c in text)
+    return "".join(c if c.isprintable() or c == NBSP else " " if c in "\t\n\r" else f"\\x{ord(c):02x}" for c in text)

@@ -18,7 +18,7 @@ from viewer.base.frames import Jump
 from viewer.base.ids import Paint
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Input, Session
 from viewer.views.figures import plural, shown
@@ -134,7 +134,7 @@ def _block(session: Session) -> Move:
         "Largest block",
         f"{part}, {format_share(ns, totals.span_ns)} of the time; kernel {shown(bare_name(top.name), 60)}, "
         f"{format_share(top.sum_ns, total)} of kernel time",
-        f"{many} of {len(rows)} {kernels} {PARETO:.0%} of the kernel time{waits}",
+        f"{many} of {len(rows)} {kernels} {percent(PARETO)} of the kernel time{waits}",
         "The parts of the time are unions over the streams of each device, added over devices; kernel time adds the "
         "durations of all runs.",
         _longest_run(session, top.name),

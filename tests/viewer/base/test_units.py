@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.base.units import format_bytes, format_count, format_rate, format_share
+from viewer.base.units import NBSP, format_bytes, format_count, format_rate, format_share, percent, unbroken
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,20 @@ def test_people_see_the_sign_for_minus_and_programs_a_hyphen() -> None:
     assert with_minus(f"{-1.5:+.1f} %") == "\u22121.5 %"
     assert plain_signs("\u22121.5 %, own start \u2212 the earliest") == "-1.5 %, own start \u2212 the earliest"
     assert parse_duration("\u22123ms") == parse_duration("-3ms") == -3_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("up to 3.6 ms per step · 6.6 %", "up to 3.6~ms per step · 6.6~%"),
+        ("40.0 GB/s, 1.5 KiB, 312 TFLOP/s, 5 us", "40.0~GB/s, 1.5~KiB, 312~TFLOP/s, 5~us"),
+        ("8 steps of 3 ranks, 4 B200 and 5 msgs", "8 steps of 3 ranks, 4 B200 and 5 msgs"),
+    ],
+)
+def test_numbers_are_kept_with_their_units(text: str, whole: str) -> None:
+    assert unbroken(text) == whole.replace("~", NBSP)
+
+
+@pytest.mark.parametrize(("share", "digits", "text"), [(0.15, 0, "15 %"), (0.0663, 1, "6.6 %"), (1, 0, "100 %")])
+def test_shares_in_percent(share: float, digits: int, text: str) -> None:
+    assert percent(share, digits) == text

@@ -17,6 +17,7 @@ from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.app.clocks import settle_clocks
 from viewer.app.html_page import page_bytes
 from viewer.base.selection import SliceRef, TimeRange
+from viewer.base.units import NBSP
 from viewer.exporters import html_page, html_stragglers
 from viewer.exporters.html_page import html_report
 from viewer.exporters.html_parts import Markup, bar, joined, tag, text
@@ -71,7 +72,7 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.words.append(data)
+            self.words.append(data.replace(NBSP, " "))
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError(f"a comment: {data}")

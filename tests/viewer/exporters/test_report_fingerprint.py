@@ -40,7 +40,8 @@ def test_the_card_of_the_report_has_its_sources() -> None:
     assert told["model"]["parameters"] == 5_000
     assert told["model"]["name"] is None
     assert told["hardware"]["hosts"] is None
-    assert told["sources"] == {}  # the person said all of it, and the trace tells nothing more
+    one = {f"plan.{name}" for name in ("tp", "cp", "dp", "pp", "ep")}
+    assert set(told["sources"]) == one, "the person said all else, and a job of one rank has no dimensions"
     filled = report(with_filled_card(job(communicate=False), make_session(make_trace()).card))["job"]["card"]
     assert filled["sources"]["plan.world_size"]
 
@@ -61,5 +62,5 @@ def test_the_summary_says_each_figure_or_the_field_that_it_needs() -> None:
     session = job()
     text = summary(report(session.with_card(session.card.with_value("model.parameters", None))))
     assert "not computable: needs model.parameters on the job card" in text
-    assert "Exposed communication   20.0%, usual 5% to 15%, outside" in text
+    assert "Exposed communication   20.0 %, usual 5 % to 15 %, outside" in text
     assert "profile_memory=True" in text

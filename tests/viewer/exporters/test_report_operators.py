@@ -34,7 +34,7 @@ def test_operators_and_flops_of_a_job() -> None:
     assert (flops["coverage"], flops["known_ns"], flops["unknown_ns"]) == (0.6, 60, 40)
     assert flops["not_counted"][0]["operator"] == "my::op"
     assert flops["hfu"] is None
-    assert "60.0%" in flops["hfu_how"]
+    assert "60.0 %" in flops["hfu_how"]
     assert flops["contention"]["slowdown_ns"] is None
     assert encode_report(found)
     cut = report(session, window=(0, 30))

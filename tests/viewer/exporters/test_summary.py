@@ -43,7 +43,7 @@ def test_each_rank_has_a_line_that_adds_up() -> None:
     assert "50 ns   5.0 %" in zero
     (header,) = [line for line in lines if "exposed comm" in line]
     assert header.split()[:2] == ["span", "compute"]
-    assert "2 steps by ProfilerStep" in text
+    assert "1 step on each of 2 ranks by ProfilerStep" in text
     assert "idle by cause, all devices:" in text
 
 

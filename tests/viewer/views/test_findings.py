@@ -11,7 +11,16 @@ from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.app.clocks import settle_clocks
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.store.session import Session
-from viewer.views.findings import LOOKING, NO_GPU, card_markdown, findings_frame, page_basis, page_markdown, page_text
+from viewer.views.findings import (
+    LOOKING,
+    NO_GPU,
+    PROFILE_GPU,
+    card_markdown,
+    findings_frame,
+    page_basis,
+    page_markdown,
+    page_text,
+)
 from viewer.views.three_moves import job_totals, three_moves
 
 
@@ -85,7 +94,7 @@ def test_without_findings_the_time_is_said():
         "Nothing stands out from noise: the GPU computes 80.0 % of the time, 20.0 % is exposed communication."
     )
     cpu = make_session(make_trace(call("cudaLaunchKernel", 0, 5)))
-    assert findings_frame(page_basis(cpu), []).sentence == NO_GPU
+    assert findings_frame(page_basis(cpu), []).sentence == NO_GPU + PROFILE_GPU
     assert three_moves(cpu) == ()
 
 
@@ -107,7 +116,7 @@ def test_the_three_moves_have_their_figures_and_places():
     session = stepped()
     block, gaps, tail = three_moves(session)
     assert block.text == "compute, 60.0 % of the time; kernel gemm, 75.0 % of kernel time"
-    assert block.detail == "2 of 2 kernels make 80% of the kernel time"
+    assert block.detail == "2 of 2 kernels make 80 % of the kernel time"
     assert isinstance(block.jump, SliceRef)
     assert session.inputs[0].trace.name(block.jump.index) == "gemm"
     assert re.fullmatch(r"idle 30.0 %, most of it [a-z ]+; exposed communication 10.0 %; longest gap 300 ns", gaps.text)

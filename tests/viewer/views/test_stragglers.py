@@ -48,7 +48,7 @@ def test_the_ranking_has_the_culprit_first_and_jumps_to_its_evidence(late: Sessi
     frame = stragglers(late)
     assert frame.table is not None
     assert frame.table.rows[0][0] == "rank 3"
-    assert frame.table.rows[0][4:7] == ("yes", "one slow kernel (100%)", "persistent (6 of 6 steps)")
+    assert frame.table.rows[0][4:7] == ("yes", "one slow kernel (100 %)", "persistent (6 of 6 steps)")
     assert all(row[4:7] == ("no", "–", "in no step") for row in frame.table.rows[1:])
     target = frame.targets[0]
     assert target is not None

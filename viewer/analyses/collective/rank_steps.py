@@ -92,7 +92,9 @@ def _steps(session: Session, group: RankGroup) -> list[RankStep]:
             first, last = int(start.min()), int((start + s.dur_ns[step.rows]).max())
             begin = first if before is None else min(before, first)
             if before is None:
-                begin = min(first, max(step.start_ns, first - (last - first)))
+                # Nothing tells when the step before ended. It takes as long as its mark or its work, whichever is
+                # longer: a host that runs far ahead, or long before its first launch, makes no step longer.
+                begin = min(first, max(step.start_ns, last - max(step.cpu_ns, last - first)))
             found.append((item.clock.to_session(first), RankStep(step.index, index, step.rows, begin, first, last)))
             before = last
     found.sort(key=lambda f: f[0])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.robust import TO_SIGMA, few
+from viewer.base.units import percent
 
 F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -28,12 +29,12 @@ _OF_MEDIAN: Final = 1.2533
 """The median of n normal values scatters this many times as much as their mean."""
 
 HOW: Final = (
-    "a change counts as one where the difference of the medians over the steps and that of the means both go "
-    "beyond the band: quantile (1 in 2,000, Student's with the steps' degrees of freedom) x standard error from the "
-    "median absolute deviation of either run's steps, drawn towards that of all rows, and at least "
-    f"{LEAST_SHARE:.1%} of the base and {LEAST_OF_STEP:g} of the step. Where one rank has most of a change, its own "
-    f"steps are held against each other too. Fewer than {FEWEST} steps: not known. The band knows the scatter inside "
-    "the two runs, not that from run to run"
+    "a change counts as one where the difference of the medians over the steps and that of the means both go beyond "
+    "the band: quantile (1 in 2,000, Student's with the steps' degrees of freedom) x standard error from the median "
+    "absolute deviation of either run's steps, drawn towards that of all rows, and at least "
+    f"{percent(LEAST_SHARE, 1)} of the base and {LEAST_OF_STEP:g} of the step. Where one rank has most of a change, "
+    f"its own steps are held against each other too. Fewer than {FEWEST} steps: not known. The band knows the scatter "
+    "inside the two runs, not that from run to run"
 )
 
 

@@ -9,7 +9,7 @@ from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.churn import MOSTLY, churn
 from viewer.analyses.memory.places import devices_of, steps_range
-from viewer.base.units import format_bytes
+from viewer.base.units import format_bytes, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -46,9 +46,9 @@ def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
                     place,
                 ),
             ),
-            "Leave the allocator more room (a smaller peak, expandable segments), and remove torch.cuda.empty_cache() "
-            "from the loop: freeing to the driver waits for the device.",
+            "Remove torch.cuda.empty_cache() from the loop, and leave the allocator more room (a lower peak, "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True): giving memory back waits for the device.",
             f"Segments that are got and given back per step ({found.edges.source}); churn is both in at least "
-            f"{MOSTLY:.0%} of the steps after warm-up, figures are medians.",
+            f"{percent(MOSTLY)} of the steps after warm-up, figures are medians.",
         )
         yield OfDevice(label, "", size, made)

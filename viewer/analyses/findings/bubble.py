@@ -16,7 +16,7 @@ from viewer.analyses.pipeline.peers import LATE, OUTSIDE, worker_rows
 from viewer.analyses.pipeline.taken_apart import Parts
 from viewer.base.selection import SliceRef, TimeRange
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -31,7 +31,7 @@ SAVING_HOW: Final = (
 HOW: Final = (
     "The passes of each step are replayed in their order with one more of what really was each time (equal stages, "
     "stages and workers as they are, each pass as it computed, with the time inside it, with its results on the way); "
-    f"the differences are the parts of the bubble. A part counts from {SHARE:.0%} of the step in the median step."
+    f"the differences are the parts of the bubble. A part counts from {percent(SHARE)} of the step in the median step."
 )
 
 
@@ -49,13 +49,15 @@ CAUSES: Final = {
     "order_ns": _Cause(
         "bubble-order",
         "the order of its passes costs",
-        "Compare the order of passes with the schedule that was meant: warm-up, number of chunks, micro-batches that "
-        "are a multiple of the stages.",
+        "Compare the order of passes with the schedule that was meant: warm-up passes, number of chunks "
+        "(--num-layers-per-virtual-pipeline-stage), micro-batches that are a multiple of the stages.",
     ),
     "imbalance_ns": _Cause(
         "bubble-uneven",
         "uneven stages cost",
-        "Move layers from the slowest stage to the others; count embedding, output layer and loss as layers.",
+        "Move layers from the slowest stage to the others, embedding, output layer and loss counted as layers "
+        "(Megatron --pipeline-model-parallel-layout, --account-for-loss-in-pipeline-split; DeepSpeed "
+        "partition_method).",
         ("uneven-stages",),
     ),
     "late_ns": _Cause(
@@ -80,8 +82,9 @@ CAUSES: Final = {
     "p2p_ns": _Cause(
         "bubble-p2p",
         "sends between stages cost",
-        "Overlap sends with compute (batched or asynchronous sends, one more micro-batch in flight), place "
-        "neighbouring stages on one host, or send less (sequence parallelism scatters what is sent).",
+        "Overlap sends with compute (Megatron's interleaved schedule without --no-overlap-p2p-communication, "
+        "batch_isend_irecv, one more micro-batch in flight), place neighbouring stages on one host, or send less "
+        "(sequence parallelism scatters what is sent).",
         ("slow-link", "launch-bound"),
     ),
     "rest_ns": _Cause(
@@ -133,7 +136,7 @@ def _cause(
     yield JobFinding(
         id=f"{cause.kind}/pipeline",
         kind=cause.kind,
-        title=f"The pipeline's bubble: {cause.title} {format_duration(saving, 1)} per step "
+        title=f"Pipeline bubble: {cause.title} {format_duration(saving, 1)} per step "
         f"({format_share(saving, round(float(np.median(phase))))} of the pipelined phase){stage}",
         severity="warning",
         saving_ns_per_step=saving,
@@ -154,15 +157,17 @@ def _slowest_label(found: Pipeline, step: StepFigures) -> str:
         return ""
     own = float(np.mean([x.stages[stage].per_micro_ns for x in step.lines]))
     every = float(np.mean([s.per_micro_ns for s in step.stages()]))
-    return f": stage {stage} of {found.stages} computes {own / every - 1:.0%} longer than their mean" if every else ""
+    return (
+        f": stage {stage} of {found.stages} computes {percent(own / every - 1)} longer than their mean" if every else ""
+    )
 
 
 def _bubble_evidence(found: Pipeline, step: StepFigures) -> tuple[Evidence, ...]:
     line = max(step.lines, key=lambda x: x.share)
-    least = "" if step.least_share is None else f", theory {100 * step.least_share:.1f} % ({found.schedule.text})"
+    least = "" if step.least_share is None else f", theory {percent(step.least_share, 1)} ({found.schedule.text})"
     return (
         Evidence(
-            f"step {step.number}: bubble {100 * step.share:.1f} % of {format_duration(step.phase_ns, 1)}{least}",
+            f"step {step.number}: bubble {percent(step.share, 1)} of {format_duration(step.phase_ns, 1)}{least}",
             TimeRange(line.start_ns, line.end_ns),
         ),
     )
@@ -217,7 +222,7 @@ def _unexplained(found: Pipeline, steps: tuple[StepFigures, ...]) -> Iterator[Jo
     yield JobFinding(
         id="bubble/pipeline",
         kind="bubble",
-        title=f"The pipeline's bubble is {100 * float(np.median(beyond)):.1f} points of its phase larger than theory; "
+        title=f"The pipeline bubble is {100 * float(np.median(beyond)):.1f} points of its phase larger than theory; "
         f"why cannot be told ({problem})",
         severity="info",
         saving_ns_per_step=None,
@@ -241,14 +246,15 @@ def _few(found: Pipeline) -> Iterator[JobFinding]:
     yield JobFinding(
         id="few-micro-batches/pipeline",
         kind="few-micro-batches",
-        title=f"{100 * share:.1f} % of the pipelined phase is bubble by its schedule alone: {found.stages} stages, "
+        title=f"{percent(share, 1)} of the pipelined phase is bubble by its schedule alone: {found.stages} stages, "
         f"{micro} micro-batches ({found.schedule.text})",
         severity="info",
         saving_ns_per_step=None,
         saving_how="",
         evidence=_bubble_evidence(found, step),
-        next_step=f"Run more and smaller micro-batches per step (twice as many leave {100 * twice:.1f} % in theory), "
-        "give each stage several model chunks (interleaving), or use fewer stages.",
+        next_step=f"Run more and smaller micro-batches per step (twice as many leave {percent(twice, 1)} in theory), "
+        "give each stage several model chunks (interleaving, --num-layers-per-virtual-pipeline-stage), or use fewer "
+        "stages.",
         how=f"(p - 1) / (v m + p - 1) with p stages, m micro-batches and v chunks; small from m = {ENOUGH} p on.",
         share=share,
         overlaps=("bubble",),
@@ -279,7 +285,8 @@ def _late(found: Pipeline) -> Iterator[JobFinding]:
                 ),
             ),
             next_step="Compare its GPU's clocks, power and temperature, and its host's load, with its peers'.",
-            how=f"Late: at least {LATE:.0%} of the phase in most steps, and {OUTSIDE:g} times the spread of its peers.",
+            how=f"Late: at least {percent(LATE)} of the phase in most steps, and {OUTSIDE:g} times the spread of its "
+            "peers.",
             share=row.share,
             overlaps=("late", "bubble"),
         )

@@ -14,6 +14,7 @@ from viewer.analyses.findings.steady import SLOW, steady_steps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.ids import Paint
 from viewer.base.time import format_duration
+from viewer.base.units import percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Input, Session
 
@@ -35,12 +36,20 @@ def _info(kind: str, title: str, evidence: list[Evidence], next_step: str, how: 
     return JobFinding(kind, kind, title, "info", None, "", tuple(evidence), next_step, how)
 
 
+def _of_files(session: Session, count: int, one: str, many: str) -> str:
+    """The subject of a sentence with its verb: "The file is", "All 8 files are", "2 of 8 files are"."""
+    every = len(session.inputs)
+    if every == 1:
+        return f"The file {one}"
+    return f"All {every} files {many}" if count == every else f"{count} of {every} files {one if count == 1 else many}"
+
+
 def _cut(session: Session) -> Iterator[JobFinding]:
     cut = [i for i in session.inputs if not i.trace.meta.complete]
     if cut:
         yield _info(
             "cut-files",
-            f"{len(cut)} of {len(session.inputs)} files are cut off: their totals are floors",
+            f"{_of_files(session, len(cut), 'is', 'are')} cut off: totals are floors",
             [Evidence(f"{i.label} ({i.path.name}) ends early", i.extent()) for i in cut[:NAMED]],
             "Write these traces again, or compare only steps that all files hold.",
             "The file ended inside its list of events; its readable beginning is kept exactly.",
@@ -93,7 +102,7 @@ def _steps(session: Session) -> Iterator[JobFinding]:
     if steady.step_ns is None:
         yield _info(
             "no-steps",
-            "No steps are marked: savings are of the whole trace, and nothing says what happens step after step",
+            "No steps are marked: figures are of the whole trace, and savings per step cannot be given",
             [Evidence("none of the marks that name steps, and no optimizer's step, is in the files")],
             "Call the profiler's step() once per iteration, or mark iterations with a range (record_function, NVTX).",
             "Steps come from ProfilerStep, iteration ranges, marks of serving engines, or optimizer steps.",
@@ -101,7 +110,7 @@ def _steps(session: Session) -> Iterator[JobFinding]:
     elif steady.count == 1:
         yield _info(
             "one-step",
-            f"One step is recorded ({format_duration(steady.step_ns, 1)}): chance cannot be told from habit",
+            f"Only one step is recorded ({format_duration(steady.step_ns, 1)}): what recurs cannot be told from chance",
             [Evidence("one step per rank")],
             "Record some ten steps after the warm-up (schedule(wait=…, warmup=3, active=10)).",
             "A late rank, jitter and trends need at least two steps.",
@@ -111,7 +120,11 @@ def _steps(session: Session) -> Iterator[JobFinding]:
             "warm-up",
             f"The first {steady.first} of {steady.count} steps are warm-up and set apart: "
             f"{format_duration(steady.warm_up_ns, 1)} against {format_duration(steady.step_ns, 1)}",
-            [Evidence(f"{steady.first} leading steps are more than {SLOW - 1:.0%} longer than the median of the rest")],
+            [
+                Evidence(
+                    f"{steady.first} leading steps are more than {percent(SLOW - 1)} longer than the median of the rest"
+                )
+            ],
             "Nothing, unless the job never reaches its steady pace; record after the warm-up to keep files small.",
             f"Leading steps longer than {SLOW:g} times the median of the later ones, at most a third of all.",
         )
@@ -122,7 +135,7 @@ def _shapes(session: Session) -> Iterator[JobFinding]:
     if without:
         yield _info(
             "no-shapes",
-            f"{len(without)} of {len(session.inputs)} files hold no shapes of operators: their FLOPs cannot be counted",
+            f"{_of_files(session, len(without), 'holds', 'hold')} no operator shapes: FLOPs cannot be counted",
             [Evidence(f"{i.label}: its operators state no input shapes") for i in without[:NAMED]],
             "Profile one step with record_shapes=True; it costs host time, so not the steps that are timed.",
             f"Arguments of the first {LOOKED_AT} operators of each file.",

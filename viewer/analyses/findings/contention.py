@@ -15,6 +15,7 @@ from viewer.analyses.findings.kernel_costs import (
     much_of,
     rank_costs,
     share_of_step,
+    share_of_trace,
     step_saving,
     worst,
 )
@@ -43,11 +44,13 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     own = top.median_ns
     share = share_of_step(session, own)
     ratio = (alone + total) / alone if alone else 1.0
+    if share is None:
+        share = share_of_trace(session, top)
     if total <= noise or ratio < LEAST_RATIO or (share is not None and share < LEAST_SHARE):
         return
     unknown = sum(f.uncompared for f in found)
     much = much_of(session, top, own)
-    saving = step_saving(session, own, _slowdown)
+    saving = step_saving(session, top, own, _slowdown)
     yield JobFinding(
         id="contention/all",
         kind="contention",
@@ -60,8 +63,9 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         "step, median over the steps. An upper bound: hiding communication is still worth "
         "it where it would cost more exposed.",
         evidence=tuple(largest_kernels(session, top, _slowdown, "lost", 4)),
-        next_step="Give communication fewer of the GPU's units (NCCL_MAX_CTAS, NCCL_MIN_CTAS, or a transport that uses "
-        "copy engines or the switch), or move it beside kernels that do not need memory bandwidth.",
+        next_step="Give communication fewer multiprocessors (NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS, DeepEP num_sms) or a "
+        "transport that needs none (copy engines, NVLink SHARP), or move it beside kernels that need little memory "
+        "bandwidth.",
         how=f"{compared:,} kernels beside communication are compared with three or more runs alone of the same kernel, "
         f"grid and shapes; {unknown:,} have none and count nothing. The sum is beyond 3 standard deviations of what "
         f"the spread of the runs alone would give by chance ({format_duration(noise, 1)})."

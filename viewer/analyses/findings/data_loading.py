@@ -11,7 +11,7 @@ from viewer.analyses.findings.idling import RankIdle, gap_evidence, rank_idles, 
 from viewer.analyses.host_time import LOADING
 from viewer.analyses.idleness.profile import intervals_of
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -20,6 +20,13 @@ LEAST: Final = 0.02
 LEAST_NS: Final = 500_000
 """Taking a batch that is ready costs the host some hundred microseconds (queue, unpickling, pinned memory), some
 percent of a short step: more workers change nothing there."""
+NEXT: Final = (
+    "Give the DataLoader more workers and prefetch (num_workers, prefetch_factor, persistent_workers=True), pin_memory="
+    "True with non_blocking copies; decode, tokenise and augment ahead of time or on the GPU."
+)
+ALONE_NEXT: Final = (
+    "Compare this rank's storage, CPU cores, workers and shard with its peers': a slow disk or mount, longer samples. "
+)
 ALONE: Final = 3
 """A rank whose loading takes this many times its peers' does so alone."""
 
@@ -60,18 +67,9 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         saving_ns_per_step=saving,
         saving_how=how,
         evidence=evidence,
-        next_step=(
-            "Compare this rank's storage, workers and shards with its peers': a slow disk or mount, fewer CPU cores, "
-            "longer "
-            "samples. "
-            if wait
-            else ""
-        )
-        + "Give the loader more workers and prefetching (num_workers, prefetch_factor, persistent_workers), pinned "
-        "memory "
-        "with non_blocking copies; move decoding and augmentation out of the step or onto the GPU.",
+        next_step=(ALONE_NEXT if wait else "") + NEXT,
         how="Idle time in and before steps while the launching thread was inside a data loader's range and nothing was "
-        f"queued. Told from {LEAST:.0%} of the step and {format_duration(LEAST_NS, 1)} on.",
+        f"queued. Told from {percent(LEAST)} of the step and {format_duration(LEAST_NS, 1)} on.",
         share=share_of(found, ns, saving),
         overlaps=("idle/data-loading", "late") if wait else ("idle/data-loading",),
     )

@@ -16,18 +16,24 @@ from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.table import kernel_keys, kernel_waits
+from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step, step_counts
 from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_faster
 from viewer.base.ids import ABSENT
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
 I64 = NDArray[np.int64]
 
+NEXT: Final = (
+    "Overlap it: Megatron --tp-comm-overlap with --sequence-parallel, --overlap-param-gather; FSDP prefetch "
+    "(forward_prefetch, set_modules_to_forward_prefetch); DeepSpeed overlap_comm; chunked matrix products. Or fewer "
+    "ranks per tensor-parallel group."
+)
 MUCH: Final = 0.15
 """Exposed communication of dense training is 5 to 15 % of the step: beyond that it is worth a finding of its own."""
 SLOW: Final = 0.8
@@ -79,8 +85,8 @@ def _below(session: Session, least: int, step_ns: int) -> Iterator[JobFinding]:
     yield JobFinding(
         id="below-baseline/" + "+".join(kinds),
         kind="below-baseline",
-        title=f"{' and '.join(kinds)} run at {share:.0%} of the measured baseline: {format_duration(saving, 1)} per "
-        f"step ({format_share(saving, step_ns)})",
+        title=f"{' and '.join(kinds)} run at {percent(share)} of the measured baseline: {format_duration(saving, 1)} "
+        f"per step ({format_share(saving, step_ns)})",
         severity="warning",
         saving_ns_per_step=saving,
         saving_how="The steps replayed with these transfers at the baseline (median over the steps)."
@@ -90,11 +96,11 @@ def _below(session: Session, least: int, step_ns: int) -> Iterator[JobFinding]:
             *longest(session, which, rate if rate.any() else less, "beyond the baseline"),
             Evidence(f"{int(which.sum()):,} kernels; {baseline(session).sentence}"),
         ),
-        next_step="Compare NCCL's settings, version and topology with those of the baseline run (NCCL_DEBUG=INFO: "
-        "algorithm, protocol, channels); look for other traffic on the links and for kernels that compete for memory "
-        "bandwidth and multiprocessors.",
-        how=f"Operations of which every member is opened, below {SLOW:.0%} of the rate that nccl-tests measured for "
-        "that kind, size and number of members.",
+        next_step="Compare NCCL's version, topology, algorithm, protocol and channels with the baseline run's "
+        "(NCCL_DEBUG=INFO; NCCL_ALGO, NCCL_PROTO and NCCL_*_CHANNELS set by hand); look for other traffic on the "
+        "links, and for kernels that compete for memory bandwidth and multiprocessors.",
+        how=f"Operations of which every member is opened, below {percent(SLOW)} of the rate that nccl-tests measured "
+        "for that kind, size and number of members.",
         share=saving / step_ns,
         overlaps=("exposed",),
         caused_by=("slow-link", "small-messages"),
@@ -133,9 +139,8 @@ def _much(session: Session, step_ns: int) -> Iterator[JobFinding]:
         saving_how="Exposed transfer (without waiting) per step, on the rank that has least of it: an upper bound, as "
         "what the next compute needs can only be hidden by cutting it into parts.",
         evidence=longest(session, known != ABSENT, exposed.transfers.sum(axis=0), "exposed transfer in one operation"),
-        next_step="Cut operations and compute into parts that overlap (tensor-parallel overlap, chunked matrix "
-        "products, prefetch of parameters), use sequence parallelism, or fewer ranks per tensor-parallel group.",
-        how=f"Exposed transfer of more than {MUCH:.0%} of the step on every rank, waiting for others left out.",
+        next_step=advice(session, "exposed-communication", NEXT),
+        how=f"Exposed transfer of more than {percent(MUCH)} of the step on every rank, waiting for others left out.",
         share=saving / step_ns,
         overlaps=("exposed",),
         caused_by=SMALLER,

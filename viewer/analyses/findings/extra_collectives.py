@@ -67,8 +67,9 @@ def _volume(session: Session, more: list[Volume], least: int, step_ns: int) -> I
             ),
             *longest(session, which, less, "too much in one operation"),
         ),
-        next_step="Look for gradients that are reduced after every micro-batch (no_sync), parameters that are gathered "
-        "again (resharding after forward), gradients in a wider type than needed, groups that reduce the same twice.",
+        next_step="Look for gradients reduced after every micro-batch (DDP no_sync(), FSDP2 "
+        "set_requires_gradient_sync), parameters gathered again in the backward pass (FSDP reshard_after_forward, "
+        "ZeRO-3), gradients reduced in fp32, groups that reduce the same twice.",
         how=f"Bytes of reductions and gathers of data-parallel groups per step and rank, more than {TOLERANCE:g} times "
         "what the model and the plan of the job card need.",
         share=saving / step_ns,
@@ -103,8 +104,9 @@ def _barriers(session: Session, least: int, step_ns: int) -> Iterator[JobFinding
         saving_how="The exposed time in barriers of the rank that spends least in them, per step: what others wait "
         "there they would wait at the next operation.",
         evidence=longest(session, which, exposed, "exposed in one barrier"),
-        next_step="Remove barriers from the step: collectives already make ranks wait for each other. Look for "
-        "torch.distributed.barrier in logging, timers, checkpoints and data loading.",
+        next_step="Remove them from the step: collectives already make ranks wait for each other. Look for "
+        "torch.distributed.barrier in logging, timers (Megatron --no-barrier-with-level-1-timing), checkpoints, "
+        "loading.",
         how="Kernels of kind barrier in the steps, at least one per step and rank.",
         share=saving / step_ns,
         overlaps=("exposed",),

@@ -58,7 +58,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     ranks = [c.group.label for c in costs if (c.median_ns or 0) > 0 or (own is None and c.whole_ns > 0)]
     spent = sum(_spent(session, i) for i in top.group.inputs)
     much = much_of(session, top, own)
-    saving = step_saving(session, own, excess)
+    saving = step_saving(session, top, own, excess)
     where = f"{len(ranks)} ranks ({', '.join(ranks[:4])}{', …' if len(ranks) > 4 else ''})"
     yield JobFinding(
         id="fp32-matmul/all",
@@ -75,9 +75,10 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             *largest_kernels(session, top, excess, "beyond 16 bits", 1),
         ),
         next_step=(
-            "Allow TF32 (torch.set_float32_matmul_precision('high')) or run these layers under autocast in bf16; "
+            "Allow TF32 (torch.set_float32_matmul_precision('high'); torch.backends.cudnn.allow_tf32 for "
+            "convolutions) or run these layers under torch.autocast in bf16; "
             if any(_has_tf32(session.inputs[i].trace, session.card) for i in top.group.inputs)
-            else "Run these layers under autocast in 16 bits (this device has no TF32); "
+            else "Run these layers under torch.autocast in 16 bits (this device has no TF32); "
         )
         + "keep full precision only where the numbers need it.",
         how="Kernels of matrix products and convolutions whose names say 32-bit arithmetic on the scalar units (sgemm, "

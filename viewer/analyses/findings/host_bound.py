@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.idling import (
     Intervals,
@@ -18,11 +19,18 @@ from viewer.analyses.findings.idling import (
 )
 from viewer.analyses.host_time import UNTRACED
 from viewer.analyses.idleness.host_work import CAUSES, host_work
+from viewer.analyses.idleness.recording import slowed_by
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
+NEXT: Final = (
+    "Take Python out of the step: torch.compile or CUDA graphs for the part that repeats, fewer and larger "
+    "operators, no loops over tensors (fused or foreach optimizers); move logging, metrics and checks out of the "
+    "step."
+)
+RECORDED: Final = " First profile without with_stack and record_shapes: they slow the host themselves."
 LEAST: Final = 0.1
 """Of the step. A host that now and then falls behind costs some percent."""
 
@@ -61,19 +69,13 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         saving_ns_per_step=saving,
         saving_how=how,
         evidence=evidence,
-        next_step="Take Python out of the step: torch.compile or CUDA graphs for the part that repeats, fewer and "
-        "larger "
-        "operators, no per-tensor loops; move logging, metrics and checks behind the step. First profile without "
-        "with_stack and record_shapes, which slow the host themselves.",
+        next_step=advice(session, "host-bound", NEXT) + (RECORDED if slowed_by(found.item.trace) else ""),
         how="Idle time inside steps before work that is no communication, while the launching thread was inside "
-        "Python, an "
-        "operator, a call or a named range (or for at most 1 ms in nothing that is recorded); without "
-        "synchronisations, data "
-        "loading, collections, compilations, allocations, launch-bound stretches and held-up calls, which have "
-        "findings of "
-        f"their own. Told from {LEAST:.0%} of the step on. Where stacks or shapes were recorded, which slows Python "
-        "and operators by an unknown factor, sure only if as much lies in calls of the runtime, unrecorded code and "
-        "Python that runs for long without a call.",
+        "Python, an operator, a call or a named range (or for at most 1 ms in nothing that is recorded); without "
+        "synchronisations, data loading, collections, compilations, allocations, launch-bound stretches and held-up "
+        f"calls, which have findings of their own. Told from {percent(LEAST)} of the step on. Where stacks or shapes "
+        "were recorded, which slows Python and operators by an unknown factor, sure only if as much lies in calls of "
+        "the runtime, unrecorded code and Python that runs for long without a call.",
         share=share_of(found, ns, saving),
         overlaps=("idle/host-bound",),
         confident=_own(found) >= LEAST * found.whole_ns,

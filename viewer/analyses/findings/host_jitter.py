@@ -14,7 +14,7 @@ from viewer.analyses.findings.ranking import LEAST_SHARE
 from viewer.analyses.idleness.jitter import LEAST_NS, LEAST_RUNS, TIMES, Jitter, jitter
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -51,16 +51,13 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         saving_ns_per_step=saving,
         saving_how=how,
         evidence=tuple(e for r in ranks[:SHOWN] for e in _evidence(r, 2 if len(ranks) > 1 else SHOWN))[:SHOWN],
-        next_step="Look for what takes the core away: other processes or ranks on the same cores (pin them, taskset or "
-        "numactl), too many threads (OMP_NUM_THREADS, loader workers), CPU limits of the container, another Python "
-        "thread "
-        "that holds the interpreter lock (loader, logger, checkpoint).",
+        next_step="Find what takes the core away: other processes or ranks on the same cores (pin them: numactl, "
+        "taskset, torchrun --numa-binding), too many threads (OMP_NUM_THREADS, num_workers), the container's CPU "
+        "limit, a thread that holds Python's interpreter lock (loader, logger, checkpoint writer).",
         how=f"Operators and calls of launching threads whose own time is above {format_duration(LEAST_NS, 1)} and "
-        f"{TIMES} times "
-        f"the median of their name (at least {LEAST_RUNS} runs; no synchronisation, allocation, compilation or "
-        "loading), and "
-        "the idle time inside them; in a single step sure only where they have many names. "
-        f"Told from {LEAST_SHARE:.0%} of the step on.",
+        f"{TIMES} times the median of their name (at least {LEAST_RUNS} runs; no synchronisation, allocation, "
+        "compilation or loading), and the idle time inside them; in a single step sure only where they have many "
+        f"names. Told from {percent(LEAST_SHARE)} of the step on.",
         share=share_of(found, ns, saving),
         overlaps=("idle/host-jitter",),
         confident=found.step_ns is not None and (len(found.steady) > 1 or _anywhere(found)),
@@ -91,8 +88,7 @@ def _evidence(rank: RankIdle, most: int) -> list[Evidence]:
     return [
         Evidence(
             f"{rank.label}: {short(trace.name(int(held.rows[i])))} takes {format_duration(int(held.own_ns[i]), 1)} of "
-            "its own, "
-            f"usually {format_duration(int(held.usual_ns[i]), 1)}",
+            f"its own, usually {format_duration(int(held.usual_ns[i]), 1)}",
             SliceRef(rank.item.index, int(held.rows[i])),
         )
         for i in order

@@ -26,7 +26,7 @@ from viewer.analyses.idleness.allocator_calls import allocator_calls
 from viewer.analyses.idleness.profile import intervals_of
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -45,26 +45,24 @@ _STALLS: Final = (
         "garbage-collection",
         COLLECTION,
         "Python's garbage collection keeps the GPU waiting",
-        "Collect at the same place of every n-th step on all ranks (gc.disable(), gc.collect() every some hundred "
-        "steps), "
-        "and gc.freeze() after the set-up, so that collections have less to look at.",
+        "Collect at the same step on all ranks: gc.disable(), then gc.collect() every some hundred steps (Megatron "
+        "--manual-gc, --manual-gc-interval), and gc.freeze() after the set-up.",
         "collections that the profiler or a Python stack records",
     ),
     _Stall(
         "recompilation",
         RECOMPILATION,
         "Code is compiled inside steady steps, and the GPU waits",
-        "Find what triggers it (TORCH_LOGS=recompiles): shapes that change (mark them dynamic, or pad to few sizes), "
-        "guards on "
-        "Python values, autotuning that is not cached. Warm up all shapes before the run.",
+        "TORCH_LOGS=recompiles names what triggers it: shapes that change (torch._dynamo.mark_dynamic, or pad to few "
+        "sizes), guards on Python values, autotuning that is not cached. Run every shape once before the run.",
         "compilation by Dynamo, Inductor, Triton or NVRTC, and loading of compiled modules",
     ),
     _Stall(
         "allocator-churn",
         ALLOCATOR,
         "Calls that allocate or free device memory keep the GPU waiting",
-        "Keep memory in the caching allocator: no empty_cache() in the step, expandable_segments:True or a larger "
-        "max_split_size_mb in PYTORCH_CUDA_ALLOC_CONF against fragmentation; near the limit, less activation memory.",
+        "Keep memory in the caching allocator: no torch.cuda.empty_cache() in the step; against fragmentation "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; near the limit, a lower peak.",
         "driver calls that allocate, free or map memory (cudaMalloc, cudaFree, cuMemMap, the HIP ones), and "
         "empty_cache",
     ),
@@ -107,7 +105,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             saving_how=how,
             evidence=(*evidence, *(_counted(found) if stall.cause == ALLOCATOR else ())),
             next_step=stall.next_step,
-            how=f"Idle time in and before steady steps during {stall.how}. Told from {LEAST_SHARE:.0%} of the step on.",
+            how=f"Idle time in and before steady steps during {stall.how}. Told from {percent(LEAST_SHARE)} of the "
+            "step on.",
             share=share_of(found, ns, saving),
             overlaps=(f"idle/{stall.kind}",),
             confident=found.step_ns is not None,

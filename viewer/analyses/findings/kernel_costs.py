@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.attribution import device_span
 from viewer.analyses.collective.rank_steps import RankStep
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.findings.steady import steady_of, steady_steps
@@ -15,6 +16,7 @@ from viewer.analyses.findings.whatif import saved_by_leaving_out
 from viewer.analyses.gpu_work import gpu_work
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
+from viewer.base.units import percent
 from viewer.jit.intervals import union
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Trace
@@ -69,16 +71,17 @@ class Saving:
     how: str
 
 
-def step_saving(session: Session, own_ns: int | None, amount: Amount) -> Saving:
+def step_saving(session: Session, cost: RankCost, own_ns: int | None, amount: Amount) -> Saving:
     """The saving by replay of the job's dependencies, else what the rank with the most spends itself.
 
     Args:
         session: the job.
-        own_ns: per step, of the rank with the most; None without steps.
+        cost: of the rank with the most.
+        own_ns: per step, of that rank; None without steps: then its share is of the time of its devices.
         amount: the ns that go away, at the end of each kernel.
     """
     if own_ns is None:
-        return Saving(None, None, "")
+        return Saving(None, share_of_trace(session, cost), "")
     replayed = saved_by_leaving_out(session, {g.id: _intervals(session, g, amount) for g in session.groups})
     if replayed is None:
         return Saving(own_ns, share_of_step(session, own_ns), "")
@@ -105,12 +108,21 @@ def _intervals(session: Session, group: RankGroup, amount: Amount) -> tuple[I64,
     return disjoint
 
 
+def share_of_trace(session: Session, cost: RankCost) -> float | None:
+    """Part of the spans of a rank's devices that its cost is in all; None without GPU work."""
+    traces = [session.inputs[i].trace for i in cost.group.inputs]
+    spans = [device_span(t, d) for t in traces for d in gpu_work(t).devices]
+    whole = sum(end - start for start, end in filter(None, spans))
+    return min(1.0, cost.whole_ns / whole) if whole else None
+
+
 def much_of(session: Session, cost: RankCost, ns: int | None) -> str:
     """A cost in words: per step with its share, or in all where nothing marks steps."""
     share = share_of_step(session, ns)
     if ns is None or share is None:
-        return f"{format_duration(round(cost.whole_ns), 1)} in all"
-    return f"{format_duration(ns, 1)} per step ({100 * share:.1f} %)"
+        of = share_of_trace(session, cost)
+        return f"{format_duration(round(cost.whole_ns), 1)} in all" + (f" ({percent(of, 1)})" if of is not None else "")
+    return f"{format_duration(ns, 1)} per step ({percent(share, 1)})"
 
 
 def share_of_step(session: Session, ns: int | None) -> float | None:

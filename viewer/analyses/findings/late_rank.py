@@ -29,7 +29,7 @@ from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.base.selection import Selection
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -87,9 +87,10 @@ def _finding(session: Session, found: Lateness, group: int) -> JobFinding:
         "another rank may be the next to be waited for.",
         evidence=_evidence(session, found, group, cause, caused, inherited, late.words(numbers)),
         next_step=NEXT[code],
-        how=f"Its own lateness (not what it inherits from ranks before it) is at least {SHARE_OF_STEP:.0%} of the step "
-        f"and twice the clock's doubt in more than half of the steps, and beyond {OUTSIDE:g} times the spread of the "
-        f"ranks of its role ({_role(session, group)}). Told by replaying the steps as they depend on each other.",
+        how=f"Its own lateness (not what it inherits from ranks before it) is at least {percent(SHARE_OF_STEP)} of "
+        f"the step and twice the clock's doubt in more than half of the steps, and beyond {OUTSIDE:g} times the "
+        f"spread of the ranks of its role ({_role(session, group)}). Told by replaying the steps as they depend on "
+        "each other.",
         share=saving / step_ns if step_ns else None,
         overlaps=("late",),
         caused_by=FOLLOWS.get(code, ()),

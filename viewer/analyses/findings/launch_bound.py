@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.idling import SHOWN, RankIdle, rank_idles, saving_of, share_of, short, which_ranks, worst
 from viewer.analyses.gpu_work import gpu_work
@@ -14,10 +15,14 @@ from viewer.analyses.idleness.recording import slowed_by
 from viewer.analyses.links import links
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
+NEXT: Final = (
+    "Launch less: CUDA graphs for the part that repeats (torch.compile with mode='reduce-overhead', "
+    "torch.cuda.graphs), fused kernels, fused or foreach optimizers, larger micro-batches."
+)
 LEAST: Final = 0.05
 """Of the step. Every eager program waits for some launches; below this capturing graphs is not worth their limits."""
 
@@ -59,15 +64,11 @@ def _stretches(session: Session, every: list[RankIdle], found: RankIdle, ns: int
         saving_ns_per_step=saving,
         saving_how=how,
         evidence=tuple(_evidence(r, s) for r in ranks[:2] for s in _longest(r)[: SHOWN // 2]),
-        next_step="Launch less or cheaper: CUDA graphs (torch.cuda.graphs, torch.compile with mode='reduce-overhead', "
-        "or the "
-        "serving engine's graph mode), fused kernels and optimizers (fused=True, foreach), larger batches per kernel.",
+        next_step=advice(session, "launch-bound", NEXT),
         how=f"Runs of at least {LEAST_KERNELS} kernels on computing streams of which each found the queue empty when "
-        "the one "
-        f"before began, and waited at most {format_duration(LONGEST_NS, 0)} for its launch, without a "
-        "synchronisation, a "
-        f"wait or a copy in between. Told from {LEAST:.0%} of the step on; where stacks or shapes were recorded, which "
-        "slows the host, sure if the launch calls alone take longer than the kernels.",
+        f"the one before began, and waited at most {format_duration(LONGEST_NS, 0)} for its launch, without a "
+        f"synchronisation, a wait or a copy in between. Told from {percent(LEAST)} of the step on; where stacks or "
+        "shapes were recorded, which slows the host, sure if the launch calls alone take longer than the kernels.",
         share=share_of(found, ns, saving),
         confident=_sure(found, mine),
         overlaps=("idle/launch-bound", "exposed") if idle < ns * 9 // 10 else ("idle/launch-bound",),
@@ -121,10 +122,9 @@ def _graphs(session: Session, every: list[RankIdle], found: RankIdle, ns: int) -
             Evidence(f"{kernels:,} of {len(work):,} works of {found.label} have a launch call in the file"),
         ),
         next_step="The launch is not the limit inside a graph: fuse small kernels (torch.compile, fused norms, "
-        "activations and "
-        "attention), or let independent branches of the graph run on streams of their own.",
+        "activations and attention), or let independent branches of the graph run on streams of their own.",
         how="Idle time between two works that one call (a graph launch) started. "
-        f"Told from {LEAST:.0%} of the step on.",
+        f"Told from {percent(LEAST)} of the step on.",
         share=share_of(found, ns, saving),
         overlaps=("idle/graph-gaps",),
     )

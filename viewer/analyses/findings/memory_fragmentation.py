@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.categories import bytes_by_category, held_rows
@@ -88,8 +89,12 @@ def _finding(session: Session, item: Input, device: int, label: str, failed: tup
         None,
         "",
         tuple(told) or (Evidence(f"a request of {wanted} failed", place),),
-        "Free what is not needed at that instant (see who holds most), or spread it: smaller micro-batches, recompute "
-        "activations, shard optimizer state.",
+        advice(
+            session,
+            "memory",
+            "Free what is not needed at that instant (see who holds most), or spread it: smaller micro-batches, "
+            "recomputed activations, sharded optimizer state and gradients (ZeRO, FSDP).",
+        ),
         f"An OOM event; short is the request less what was free on the device and in holes. {HOW}.",
     )
 

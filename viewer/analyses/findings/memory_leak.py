@@ -8,7 +8,7 @@ from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.growth import LEAST_STEPS, RISING, growth
 from viewer.analyses.memory.places import devices_of, steps_range
-from viewer.base.units import format_bytes
+from viewer.base.units import format_bytes, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -57,7 +57,7 @@ def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
             f"Look at who keeps what {top.text} makes: lists of losses or metrics with their graph (use .item() or "
             ".detach()), caches without a bound, hooks; then record a snapshot again.",
             f"Bytes held at the borders of steps ({found.edges.source}), by maker; the Theil-Sen slope over the steps "
-            f"after the first {first}, of makers that rise between at least {RISING:.0%} of all pairs of borders; "
+            f"after the first {first}, of makers that rise between at least {percent(RISING)} of all pairs of borders; "
             f"at least {LEAST_STEPS} steps.",
         )
         yield OfDevice(label, top.text, found.bytes_per_step, made)

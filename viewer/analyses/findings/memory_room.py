@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.fingerprint.memory_peak import PEAK, PEAK_HOW, UNUSED, UNUSED_HOW, RankPeak, instant_of, rank_peaks
-from viewer.base.units import format_bytes
+from viewer.analyses.workload import workload
+from viewer.base.units import format_bytes, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -23,7 +25,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     cancel.check()
     peaks = rank_peaks(session)
     full = sorted((p for p in peaks if p.peak.allocated_bytes >= PEAK * capacity), key=_allocated)
-    if full:
+    # A serving engine fills what is left with its KV cache, and means to.
+    if full and workload(session) != "inference":
         yield _full(session, full, capacity)
     wasteful = [p for p in peaks if _is_wasteful(p, capacity)]
     wasteful.sort(key=lambda p: (-(p.peak.unused_bytes or 0), p.group))
@@ -48,7 +51,7 @@ def _full(session: Session, full: list[RankPeak], capacity: int) -> JobFinding:
     return JobFinding(
         "memory-peak",
         "memory-peak",
-        f"Memory is {worst / capacity:.0%} full at its peak on {_who(session, full)}: little more and it runs out",
+        f"Memory is {percent(worst / capacity)} full at its peak on {_who(session, full)}: little more and it runs out",
         "warning",
         None,
         "It costs no time until an allocation fails or has to wait for memory to be given back.",
@@ -59,9 +62,13 @@ def _full(session: Session, full: list[RankPeak], capacity: int) -> JobFinding:
             )
             for p in full[:NAMED]
         ),
-        "Look at what is held at the peak; then recompute activations, shard optimizer state (ZeRO, FSDP), or take a "
-        "smaller micro-batch.",
-        f"{PEAK_HOW}; found from {PEAK:.0%} on.",
+        advice(
+            session,
+            "memory",
+            "See on the Memory panel what is held at the peak; then recompute activations, shard optimizer state and "
+            "gradients (ZeRO, FSDP, Megatron --use-distributed-optimizer), or take a smaller micro-batch.",
+        ),
+        f"{PEAK_HOW}; found from {percent(PEAK)} on.",
     )
 
 
@@ -71,7 +78,7 @@ def _wasteful(session: Session, found: list[RankPeak], capacity: int) -> JobFind
     return JobFinding(
         "unused-reserve",
         "unused-reserve",
-        f"{format_bytes(unused)} ({unused / reserved:.0%}) of the allocator's reserve is unused on "
+        f"{format_bytes(unused)} ({percent(unused / reserved)}) of the allocator's reserve is unused on "
         f"{_who(session, found)}, while the device is nearly full",
         "warning",
         None,
@@ -84,9 +91,10 @@ def _wasteful(session: Session, found: list[RankPeak], capacity: int) -> JobFind
             )
             for p in found[:NAMED]
         ),
-        "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, keep sizes of tensors the same from step to step, and "
-        "call no empty_cache inside the step.",
-        f"{UNUSED_HOW}; found from {UNUSED:.0%} on, where the reserve is at least {PEAK:.0%} of the capacity.",
+        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, keep the sizes of tensors the same from step to step, "
+        "and call no torch.cuda.empty_cache() inside the step.",
+        f"{UNUSED_HOW}; found from {percent(UNUSED)} on, where the reserve is at least {percent(PEAK)} of the "
+        "capacity.",
     )
 
 

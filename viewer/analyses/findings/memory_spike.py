@@ -8,7 +8,7 @@ from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.places import devices_of, instant
 from viewer.analyses.memory.spikes import LEAST_SHARE, OUTLIER, spikes, step_peaks
-from viewer.base.units import format_bytes
+from viewer.base.units import format_bytes, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -53,6 +53,6 @@ def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
             "See what that step did that others do not: a longer batch, an evaluation, a checkpoint or a gathered "
             "tensor; cut the batch by tokens, or free before it.",
             f"Peak of allocated memory per step ({peaks.edges.source}), less a steady drift; a spike is more than "
-            f"{OUTLIER:g} robust spreads and {LEAST_SHARE:.0%} above the median of the steps after warm-up.",
+            f"{OUTLIER:g} robust spreads and {percent(LEAST_SHARE)} above the median of the steps after warm-up.",
         )
         yield OfDevice(label, number, top.excess, made)

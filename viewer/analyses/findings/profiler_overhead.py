@@ -8,7 +8,7 @@ from typing import Final
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.idling import rank_idles
 from viewer.analyses.idleness.parts import HOST
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -34,7 +34,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     yield JobFinding(
         id="profiler-overhead",
         kind="profiler-overhead",
-        title=f"Profiling with {' and '.join(names)} slows the host: idle time that it causes is less without",
+        title=f"Recorded with {' and '.join(names)}, which slow{'s' if len(names) == 1 else ''} the host: without, the "
+        "GPU waits less for it",
         severity="info",
         saving_ns_per_step=None,
         saving_how="",
@@ -46,8 +47,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             )
             for rank, on, host in slowed[:SHOWN]
         ),
-        next_step="Record some steps without these switches before you believe in a slow host; keep the stacks to "
-        "find lines.",
+        next_step="Record some steps without these switches to measure the host; keep a few with them to find its "
+        "lines.",
         how="What the file states of how it was recorded, where the GPU waits for the host in at least "
-        f"{LEAST:.0%} of the span. Recording a stack or shapes takes time in every call and operator.",
+        f"{percent(LEAST)} of the span. Recording a stack or shapes takes time in every call and operator.",
     )

@@ -32,7 +32,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         return
     own = top.median_ns
     much = much_of(session, top, own)
-    saving = step_saving(session, own, recomputed_ns)
+    saving = step_saving(session, top, own, recomputed_ns)
     whole = sum(_compute_ns(session.inputs[i].trace) for i in top.group.inputs)
     yield JobFinding(
         id="recompute/all",
@@ -44,8 +44,9 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         + "Time of the forward kernels that run again, summed per step, median over the steps. An upper bound: without "
         "recomputation their results take memory, which may not be there.",
         evidence=tuple(largest_kernels(session, top, recomputed_ns, "again", 4)),
-        next_step="Where the memory panel shows room: recompute less, only what is large and quick (attention, "
-        "activations of the MLP), or in fewer layers. Where memory is full it is the price of fitting in.",
+        next_step="Where the Memory panel shows room, recompute less: selective recomputation (Megatron "
+        "--recompute-granularity selective, torch's selective activation checkpointing), or fewer layers. Where "
+        "memory is full it is the price of fitting in.",
         how="GPU work launched inside a checkpointed backward (CheckpointFunctionBackward, torch.utils.checkpoint) "
         "or in a forward operator that runs inside a backward pass, with no backward operator between. "
         f"It is {format_share(round(top.whole_ns), whole)} of all GPU work of {top.group.label}.",

@@ -66,10 +66,11 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
                 f"up to {format_duration(most, 1)} exposed per step of one rank"
             ),
         ),
-        next_step="Run gradient reductions on a stream of their own and wait for them before the optimizer only: "
-        "async_op=True with a late wait, DistributedDataParallel's buckets, overlap_grad_reduce of Megatron."
+        next_step="Reduce gradients on a stream of their own and wait for it before the optimizer only: DDP's buckets, "
+        "Megatron --overlap-grad-reduce, DeepSpeed overlap_comm, or async_op=True with the wait() at the end."
         if same
-        else "Wait for the reductions before the optimizer only, not inside the backward pass.",
+        else "Wait for the reductions before the optimizer only (one event or wait() at the end), not inside the "
+        "backward pass: Megatron --overlap-grad-reduce, DeepSpeed overlap_comm.",
         how="Reductions of data-parallel groups after which compute of the backward pass, queued before they ended, "
         "began within 30 us on the same stream or behind its wait for an event. The backward pass never reads what "
         "they write.",

@@ -16,7 +16,7 @@ from viewer.analyses.findings.steady import steady_steps
 from viewer.analyses.findings.whatif import saved_by_faster
 from viewer.base.ids import ABSENT
 from viewer.base.time import format_duration
-from viewer.base.units import format_bytes, format_share
+from viewer.base.units import format_bytes, format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -73,15 +73,16 @@ def _finding(session: Session, label: str, links: list[SlowLink], least: int, st
                 Evidence(
                     f"{link.kind.text} of {format_bytes(link.bytes)}: {link.busbw_gbps:,.1f} GB/s (median of "
                     f"{link.count:,}), others {link.usual_gbps:,.1f} GB/s"
-                    + ("" if link.wait_share is None else f"; waiting is {link.wait_share:.0%} of its time")
+                    + ("" if link.wait_share is None else f"; waiting is {percent(link.wait_share)} of its time")
                 )
                 for link in links[:3]
             ),
             *longest(session, which, less, "beyond the others' time"),
         ),
-        next_step="Look at the path between these ranks: nvidia-smi topo -m and nvlink -s (or the vendor's tool), PCIe "
-        "width, the state and errors of their network ports, the switch; run nccl-tests on exactly these ranks.",
-        how=f"Median bus bandwidth below {SLOW:.0%} of that of at least {LEAST_OTHERS} others of the same kind, "
+        next_step="Check the path between these ranks: nvidia-smi topo -m and nvlink -s -e (AMD: amd-smi topology, "
+        "xgmi), PCIe width, counters and errors of their network ports (ibstat, perfquery), NCCL_DEBUG=INFO with "
+        "NCCL_DEBUG_SUBSYS=GRAPH,NET; then run nccl-tests on exactly these ranks.",
+        how=f"Median bus bandwidth below {percent(SLOW)} of that of at least {LEAST_OTHERS} others of the same kind, "
         "number of members and size, over the transfer alone (without waiting), with less waiting than transfer.",
         share=saving / step_ns,
         overlaps=("exposed",),

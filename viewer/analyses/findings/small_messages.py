@@ -165,8 +165,9 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
                 f"{' and more' if len(groups) > 4 else ''}, one right after the other on one stream"
             ),
         ),
-        next_step="Join them: larger buckets (bucket_cap_mb, DistributedDataParallel; bucket_size, Megatron), one flat "
-        "buffer, or coalesced operations; then look at the bus bandwidth at the new size.",
+        next_step="Join them: larger buckets (DDP bucket_cap_mb, Megatron --ddp-bucket-size, DeepSpeed "
+        "reduce_bucket_size), larger FSDP units, one flat buffer, or coalesced operations; then look at the bus "
+        "bandwidth at the new size.",
         how=f"Messages of known size of which at least a third of the transfer is cost of its own, at least {SHORTEST} "
         "of one kind and group within 30 us of each other on one stream, with no compute "
         "between two of them.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.idling import (
     Intervals,
@@ -20,13 +21,18 @@ from viewer.analyses.host_time import ALLOCATOR, COLLECTION, LOADING, RECOMPILAT
 from viewer.analyses.idleness.parts import CAUSES, UNKNOWN
 from viewer.analyses.idleness.profile import intervals_of
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
 LEFT_OUT: Final = (LOADING, COLLECTION, RECOMPILATION, ALLOCATOR, UNTRACED, UNKNOWN)
 """Findings of their own, and time of which nothing is recorded: who knows what a thread did then."""
 REST: Final = tuple(c for c in CAUSES if c not in LEFT_OUT)
+NEXT: Final = (
+    "Let the host run ahead into the next step: no synchronisation at its end (loss, gradient norm, timers), logging "
+    "and checkpoints asynchronous (torch.distributed.checkpoint.async_save) or less often, the next batch on the GPU "
+    "before."
+)
 LEAST: Final = 0.1
 """Of the step. Reading a loss and setting out again costs a few percent of steps of some ten milliseconds."""
 
@@ -60,12 +66,10 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         saving_ns_per_step=saving,
         saving_how=how,
         evidence=evidence,
-        next_step="Let the host run ahead into the next step: no synchronisation at its end (losses, gradient norms, "
-        "timers), "
-        "logging and checkpoints on a thread of their own or less often, the next batch ready before.",
+        next_step=advice(session, "step-gap", NEXT),
         how="Idle time from the last work of one step to the first of the next, without data loading, collections, "
         "compilations and allocations (findings of their own), and without time of which nothing is recorded. "
-        f"Told from {LEAST:.0%} of the step on.",
+        f"Told from {percent(LEAST)} of the step on.",
         share=share_of(found, ns, saving),
         overlaps=("idle/step-gap",),
     )

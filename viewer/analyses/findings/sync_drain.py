@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.idling import (
     SHOWN,
@@ -25,11 +26,16 @@ from viewer.analyses.host_time import SYNC_DRAIN
 from viewer.analyses.idleness.starving import Starving, starved_by, starved_intervals, starving
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
 CAUSES: Final = (SYNC_DRAIN,)
+NEXT: Final = (
+    "Keep the value on the GPU: inside the step no .item(), .cpu(), .tolist(), nonzero(), print or Python branch on a "
+    "tensor; copy with non_blocking=True from and to pinned memory; read losses and counts every some steps. "
+    "torch.cuda.set_sync_debug_mode('warn') lists such calls."
+)
 
 
 def _figures(rank: RankIdle) -> tuple[int, int, bool]:
@@ -74,12 +80,12 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         saving_ns_per_step=saving,
         saving_how=how,
         evidence=gap_evidence(ranks, CAUSES) or _evidence(found),
-        next_step="Keep the value on the GPU: no .item(), .cpu(), print or Python branch on a tensor inside the step; "
-        "copy with non_blocking=True from pinned memory, and read losses or counts every some steps, after the step.",
+        next_step=advice(session, "sync-drain", NEXT),
         how="Time inside steps in which nothing computed, from the end of the work that a blocking call "
         "(synchronisation, synchronous copy) waited for until its thread queued work again, where that work then began "
         "at once (communication may run meanwhile); data loading, collections and compilations in it apart. "
-        f"Told from {LEAST_SHARE:.0%} of the step on; sure where that is more than recording stacks and shapes takes.",
+        f"Told from {percent(LEAST_SHARE)} of the step on; sure where that is more than recording stacks and shapes "
+        "takes.",
         share=share_of(found, ns, saving),
         overlaps=("idle/sync-drain",) if idle else ("idle/sync-drain", "exposed"),
         confident=own >= LEAST_SHARE * found.whole_ns,

@@ -18,7 +18,7 @@ from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.steady import SteadySteps, steady_steps
 from viewer.base.ids import Paint
 from viewer.base.time import format_duration
-from viewer.base.units import format_share
+from viewer.base.units import format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -124,7 +124,9 @@ def _ranks(session: Session, steady: SteadySteps, members: list[int], compute: d
     label = session.groups[members[row]].label
     fixed = share >= MOSTLY
     who = (
-        f"{label} has the most in {share:.0%} of the steps" if fixed else "another rank has the most from step to step"
+        f"{label} has the most in {percent(share)} of the steps"
+        if fixed
+        else "another rank has the most from step to step"
     )
     worst = int(spread.excess.argmax())
     most, least = int(spread.most[worst]), int(spread.time[:, worst].argmin())
@@ -151,9 +153,9 @@ def _ranks(session: Session, steady: SteadySteps, members: list[int], compute: d
             if fixed
             else "Balance each step's work: sort or pack sequences by length, balance the experts' tokens."
         ),
-        how=f"Compute per rank and step is a union over streams of the kernels that the step launched; the surplus is "
-        f"at least {SHARE_OF_STEP:.0%} of the step in the median of {spread.time.shape[1]} steps. Ranks that are late "
-        "by their own doing are findings of their own and left out.",
+        how="Compute per rank and step is a union over streams of the kernels that the step launched; the surplus is "
+        f"at least {percent(SHARE_OF_STEP)} of the step in the median of {spread.time.shape[1]} steps. Ranks that are "
+        "late by their own doing are findings of their own and left out.",
         share=saving / step_ns,
         confident=spread.time.shape[1] > 1,
         overlaps=("late",),
@@ -226,12 +228,14 @@ def _stages(session: Session, steady: SteadySteps, compute: dict[int, F64], late
         ),
         evidence=tuple(evidence),
         next_step=(
-            "Move layers from this stage to the others (count embedding and output layer as layers), or split it."
+            "Move layers from this stage to the others, embedding, output layer and loss counted as layers (Megatron "
+            "--pipeline-model-parallel-layout, --decoder-first-pipeline-num-layers, "
+            "--account-for-loss-in-pipeline-split; DeepSpeed partition_method)."
             if is_work
             else "Look at what this stage does between its kernels: data loading, copies to the host, its CPU's load."
         ),
         how=f"A stage's time is the (lower) median of its ranks: {what} per step, warm-up set apart. At least "
-        f"{SHARE_OF_STEP:.0%} of the step, the same stage in {MOSTLY:.0%} of the steps.",
+        f"{percent(SHARE_OF_STEP)} of the step, the same stage in {percent(MOSTLY)} of the steps.",
         share=saving / step_ns,
         confident=chosen.time.shape[1] > 1,
         overlaps=("late", "bubble"),

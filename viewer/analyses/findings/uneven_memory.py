@@ -10,7 +10,7 @@ from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.figures import RankPeak, rank_peaks
 from viewer.base.selection import GroupRef
-from viewer.base.units import format_bytes, format_share
+from viewer.base.units import format_bytes, format_share, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -58,5 +58,5 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             "Level what these ranks hold (tokens per rank, experts, the stage's layers, gathered tensors of one rank): "
             "the batch of all is bounded by the fullest.",
             f"Peak of allocated memory per rank, against the median of the other ranks of its role; told beyond "
-            f"{LEAST_SHARE:.0%}.",
+            f"{percent(LEAST_SHARE)}.",
         )

@@ -51,7 +51,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     runs = sum(int((lost_ns(t) > 0).sum()) for t in traces)
     shaped = sum(int((run_kinds(t).shaped & (lost_ns(t) > 0)).sum()) for t in traces)
     much = much_of(session, top, own)
-    saving = step_saving(session, own, lost_ns)
+    saving = step_saving(session, top, own, lost_ns)
     yield JobFinding(
         id="uneven-runs/all",
         kind="uneven-runs",

@@ -7,6 +7,7 @@ from typing import Final
 
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.fingerprint.whole import fingerprint
+from viewer.base.units import percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -22,13 +23,15 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     mfu, fall = found["mfu"], found.waterfall
     if mfu.value is None or mfu.status not in ("outside", "bad") or fall is None or not mfu.evidence:
         return
+    assert mfu.low is not None
+    assert mfu.high is not None
     losses = sorted((x for x in fall.losses if x.share >= SMALL), key=lambda x: -x.share)[:NAMED]
-    named = ", ".join(f"{x.title.lower()} {x.share:.1%}" for x in losses)
-    theory = f"; theory allows {mfu.theory:.0%}" if mfu.theory is not None else ""
+    named = ", ".join(f"{x.title.lower()} {percent(x.share, 1)}" for x in losses)
+    theory = f"; theory allows {percent(mfu.theory)}" if mfu.theory is not None else ""
     yield JobFinding(
         "mfu",
         "mfu",
-        f"MFU is {mfu.value:.1%}, below the usual {mfu.low:.0%} to {mfu.high:.0%}{theory}",
+        f"MFU is {percent(mfu.value, 1)}, below the usual {percent(mfu.low)} to {percent(mfu.high)}{theory}",
         "info",
         None,
         "What costs it has findings of its own.",

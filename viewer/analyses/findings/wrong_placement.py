@@ -55,8 +55,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
             Evidence(f"hosts as stated by the {placed.stated}{by_count}: {told}"),
             *longest(session, which, exposed, "exposed in one operation"),
         ),
-        next_step="Let tensor-parallel ranks be neighbours inside one host: put tp first in the order of dimensions "
-        "(tp-cp-ep-dp-pp), and start as many processes per host as it has GPUs.",
+        next_step="Make tensor-parallel ranks neighbours inside one host: tp first in the order of dimensions "
+        "(Megatron's default tp-cp-ep-dp-pp), and as many processes per host as it has GPUs.",
         how="Groups that descriptions or names call tensor-parallel, whose ranks are on more than one host, and of "
         "which one host could hold all members. Their operations lie on the critical path of every layer.",
         share=saving / step_ns if saving is not None and step_ns else None,

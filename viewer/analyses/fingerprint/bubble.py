@@ -7,9 +7,12 @@ from typing import Final
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.fingerprint.figure import Figure, RankValue, StepValue
 from viewer.analyses.fingerprint.periods import periods
+from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.pipeline.figures import Pipeline, StepFigures, pipeline
+from viewer.analyses.workload import workload
 from viewer.base.selection import Selection, TimeRange
 from viewer.base.time import format_duration
+from viewer.base.units import percent
 from viewer.store.session import Session
 
 NEAR: Final = 1.1
@@ -21,12 +24,19 @@ HOW: Final = (
     "and gradient reduction are outside"
 )
 
+NO_GPU_WORK: Final = "there is no GPU work"
+OF_TRAINING: Final = "the bubble is of training's schedules, and the traces are of inference"
+
 
 def pipeline_bubble(session: Session) -> Figure:
     """The figure of a job; its range is up to a tenth above theory."""
     if session.card.plan.pp == 1:
         return Figure("pipeline_bubble", TITLE, HOW, condition=CONDITION, applies=False, why="the job has no pipeline")
     found = pipeline(session)
+    if isinstance(found, str) and not any(len(gpu_work(item.trace)) for item in session.inputs):
+        return Figure("pipeline_bubble", TITLE, HOW, condition=CONDITION, why=NO_GPU_WORK)
+    if isinstance(found, str) and workload(session) == "inference":
+        return Figure("pipeline_bubble", TITLE, HOW, condition=CONDITION, applies=False, why=OF_TRAINING)
     if isinstance(found, str):
         needs = "plan.pp" if session.card.plan.pp is None and "job card" in found else ""
         return Figure("pipeline_bubble", TITLE, HOW, condition=CONDITION, needs=needs, why="" if needs else found)
@@ -37,7 +47,7 @@ def pipeline_bubble(session: Session) -> Figure:
     theory_how = "" if theory is None else _theory_words(found, middle, counted is not None)
     notes = [found.layout.partial, "a lower bound: stages are missing or their clocks share no time" * middle.floor]
     if measured is not None and counted is not None:
-        notes.append(f"with the measured passes of equal stages {measured:.1%}")
+        notes.append(f"with the measured passes of equal stages {percent(measured, 1)}")
     return Figure(
         "pipeline_bubble",
         TITLE,

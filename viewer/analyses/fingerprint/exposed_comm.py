@@ -14,14 +14,16 @@ from viewer.analyses.fingerprint.figure import Figure, over_ranks, over_steps, u
 from viewer.analyses.fingerprint.periods import Period, periods, selection_of
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.pipeline.figures import pipeline
+from viewer.analyses.workload import workload
 from viewer.base.ids import Paint
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
+from viewer.base.units import percent
 from viewer.store.session import Session
 
 LOW: Final = 0.05
 HIGH: Final = 0.15
-CONDITION: Final = "several GPUs that communicate in the step"
+CONDITION: Final = "training on several GPUs that communicate in the step"
 TITLE: Final = "Exposed communication"
 HOW: Final = (
     "time in which a communication kernel runs and no compute kernel does (unions of intervals) / time of the step; "
@@ -41,6 +43,8 @@ def exposed_communication(session: Session) -> Figure:
         for group, of_rank in found.of_group.items()
     }
     communicates = any((gpu_work(session.inputs[p.input].trace).paint == Paint.COMM).any() for p in every)
+    serves = workload(session) == "inference"
+    why = "the traces hold no communication" if not communicates else "the range is one of training" if serves else ""
     at = worst(values)
     theory, theory_how, note = _theory(session, sum(p.span_ns for p in every))
     return Figure(
@@ -51,8 +55,8 @@ def exposed_communication(session: Session) -> Figure:
         theory=theory,
         theory_how=theory_how,
         note=note,
-        applies=communicates,
-        why="" if communicates else "the traces hold no communication",
+        applies=communicates and not serves,
+        why=why,
         steps=over_steps(values) if found.by_step else (),
         ranks=over_ranks(session, values),
         evidence=_evidence(session, found.find(*at)) if communicates and at is not None else (),
@@ -99,7 +103,7 @@ def _theory(session: Session, span_ns: int) -> tuple[float | None, str, str]:
             (split.parts[Part.RATE], "slower than the baseline"),
             (split.parts[Part.VOLUME], "bytes beyond the plan"),
         ]
-    told = ", ".join(f"{ns / span_ns:.1%} {words}" for ns, words in parts if ns)
+    told = ", ".join(f"{percent(ns / span_ns, 1)} {words}" for ns, words in parts if ns)
     note = f"of the step: {told}" if told else ""
     if not (split.has_rate and split.has_wait):
         return None, "", note

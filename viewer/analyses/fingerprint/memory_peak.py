@@ -11,7 +11,7 @@ from viewer.analyses.findings.base import Evidence
 from viewer.analyses.fingerprint.figure import Figure, RankValue
 from viewer.analyses.memory.figures import MemoryFigures, device_events, memory_figures, source_of
 from viewer.base.selection import Selection, TimeRange
-from viewer.base.units import format_bytes
+from viewer.base.units import format_bytes, percent
 from viewer.store.session import Session
 from viewer.store.trace import Trace
 
@@ -117,7 +117,7 @@ def memory_peak(session: Session) -> Figure:
         title,
         f"{PEAK_HOW}; of the fullest rank",
         value=max(r.value for r in ranks),
-        note=f"reserved at most {format_bytes(reserved)}, {reserved / capacity:.1%} of the capacity"
+        note=f"reserved at most {format_bytes(reserved)}, {percent(reserved / capacity, 1)} of the capacity"
         if reserved
         else "",
         ranks=ranks,
@@ -133,7 +133,8 @@ def unused_reserve(session: Session) -> Figure:
     base = {"high": UNUSED, "condition": "any job", "applies": True}
     title = "Unused reserve"
     if not told:
-        return Figure("unused_reserve", title, UNUSED_HOW, why=NO_RECORDS, **base)  # type: ignore[arg-type]
+        why = "the memory records do not tell what is reserved" if found else NO_RECORDS
+        return Figure("unused_reserve", title, UNUSED_HOW, why=why, **base)  # type: ignore[arg-type]
     ranks = tuple(RankValue(r.group, session.groups[r.group].label, unused / reserved) for r, unused, reserved in told)
     at = max(range(len(ranks)), key=lambda i: (ranks[i].value, -i))
     rank, unused, reserved = told[at]

@@ -13,8 +13,10 @@ from viewer.analyses.fingerprint.periods import Period, Periods, periods, select
 from viewer.analyses.flops.ledger import ledger
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.pipeline.figures import pipeline
+from viewer.analyses.workload import forward_only
 from viewer.base.job_card import JobCard
 from viewer.base.time import format_duration
+from viewer.base.units import percent
 from viewer.store.session import Session
 
 LOW: Final = 0.40
@@ -48,6 +50,9 @@ def mfu(session: Session) -> Figure:
         return Figure("mfu", "MFU", HOW, why="there is no GPU work", **base)  # type: ignore[arg-type]
     if found.serving:
         why = "the steps are those of a serving engine, and MFU is of training"
+        return Figure("mfu", "MFU", HOW, why=why, **base)  # type: ignore[arg-type]
+    if forward_only(session):
+        why = "no backward pass is in the traces, and MFU is of whole training steps"
         return Figure("mfu", "MFU", HOW, why=why, **base)  # type: ignore[arg-type]
     told = model_flops(card)
     missing = missing_field(card)
@@ -95,7 +100,7 @@ def missing_field(card: JobCard) -> str:
 def mfu_applies(session: Session) -> bool:
     """Whether there are steps of training to take it over."""
     found = periods(session)
-    return found.by_step and not found.serving
+    return found.by_step and not found.serving and not forward_only(session)
 
 
 def ns_at_peak(card: JobCard) -> float | None:
@@ -160,10 +165,10 @@ def hfu(session: Session) -> tuple[float | None, str]:
             trace = session.inputs[period.input].trace
             coverage = ledger(trace).coverage
             if coverage is None or coverage < ENOUGH:
-                seen = "none" if coverage is None else f"{coverage:.0%}"
+                seen = "none" if coverage is None else f"{percent(coverage)}"
                 return None, (
                     f"recorded shapes explain {seen} of the time of matrix products and attention, less than "
-                    f"{ENOUGH:.0%}: profile with record_shapes"
+                    f"{percent(ENOUGH)}: profile with record_shapes"
                 )
             if period.step is not None and period.span_ns:
                 per_rank.setdefault(group, {})[period.number] = _flops(session, period) * 1e9 / (period.span_ns * peak)

@@ -9,11 +9,10 @@ from viewer.analyses.collective.rank_steps import RankStep
 from viewer.analyses.findings.steady import steady_of, steady_steps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.steps import Step, step_table
+from viewer.analyses.workload import SERVING
 from viewer.base.selection import Selection, TimeRange
 from viewer.store.session import Session
 
-SERVING = "serving mark"
-"""The source of steps that a serving engine marks (``viewer.analyses.steps``)."""
 WHOLE = -1
 """The number of the one period of a trace without steps."""
 

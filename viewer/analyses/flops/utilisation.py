@@ -9,6 +9,7 @@ from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.peaks import peaks_of
 from viewer.analyses.steps import step_table
 from viewer.base.job_card import JobCard
+from viewer.base.units import percent
 from viewer.store.trace import Trace
 
 
@@ -27,8 +28,8 @@ def file_hfu(trace: Trace, card: JobCard) -> tuple[float | None, str]:
         worst = found.gaps[0]
         who = f" ({worst.operator})" if worst.operator else ""
         return None, (
-            f"recorded shapes explain {coverage:.1%} of the time of matrix products, convolutions and attention, less "
-            f"than {ENOUGH:.0%}; the largest part that they do not: {worst.why}{who}"
+            f"recorded shapes explain {percent(coverage, 1)} of the time of matrix products, convolutions and "
+            f"attention, less than {percent(ENOUGH)}; the largest part that they do not: {worst.why}{who}"
         )
     peaks = peaks_of(trace, card)
     if peaks is None:
@@ -59,5 +60,6 @@ def file_hfu(trace: Trace, card: JobCard) -> tuple[float | None, str]:
         )
     return value, (
         f"Σ FLOPs by recorded shapes ÷ dense peak of their type ({peaks.source}), over {over}; causal attention counts "
-        f"half of its pairs; shapes explain {coverage:.1%} of the time of matrix products, convolutions and attention"
+        f"half of its pairs; shapes explain {percent(coverage, 1)} of the time of matrix products, convolutions and "
+        "attention"
     )

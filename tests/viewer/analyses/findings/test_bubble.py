@@ -51,7 +51,7 @@ def test_uneven_stages() -> None:
     assert (found.kind, found.confident) == ("bubble-uneven", True)
     # Two passes of 1 ms there, 8 x 6 ms with 1 ms of waiting for the first gradient, two of 2 ms back; 11 x 3.75 ms.
     assert found.saving_ns_per_step == pytest.approx(2e6 + 48e6 + 1e6 + 4e6 - 11 * 3.75e6, rel=1e-3)
-    assert "stage 2 of 4 computes 60% longer than their mean" in found.title
+    assert "stage 2 of 4 computes 60 % longer than their mean" in found.title
     assert isinstance(found.evidence[0].target, TimeRange)
     assert found.evidence[1].text.startswith("stage 2 (rank 2): 6.0 ms per micro-batch")
     assert isinstance(found.evidence[1].target, SliceRef)

@@ -200,7 +200,7 @@ def test_rates_below_a_measured_baseline_are_found_and_those_of_a_table_are_not(
     measured = JobCard(baseline=BaselineCard(str(tmp_path / "base.log")))
     first = next(iter(exposed_communication.find(session.with_card(measured), CancelToken())))
     assert first.kind == "below-baseline"
-    assert "at 27% of the measured baseline" in first.title
+    assert "at 27 % of the measured baseline" in first.title
     healthy = GradientJob()
     healthy.session()
     assert first.saving_ns_per_step == pytest.approx(job.step_ns() - healthy.step_ns(), rel=0.1)

@@ -269,3 +269,18 @@ def test_a_layer_in_fp32_is_found_first_and_its_size_is_right(shared: Path, tmp_
     assert float(said[1]) == pytest.approx(excess, rel=0.1), "what the kernels take beyond 16 bits"
     kinds = {f.kind for f in job_findings(session)}
     assert not kinds & {"recompute", "contention", "uneven-runs"}
+
+
+def test_without_steps_what_is_small_beside_the_trace_is_no_advice() -> None:
+    """Products in fp32 for a thousandth of the time: for information, whatever else the trace lacks."""
+
+    def first(gap: int) -> JobFinding:
+        made = Made()
+        made.run(0, WIDE, 5_000_000)
+        made.run(gap, NARROW, 1_000_000, BF)
+        return next(f for f in job_findings(made.session()) if f.kind == "fp32-matmul")
+
+    assert (first(6_000_000).severity, first(6_000_000).saving_ns_per_step) == ("warning", None)
+    small = first(5_000_000_000)
+    assert small.severity == "info"
+    assert "in all (0.1 %)" in small.title

@@ -89,7 +89,7 @@ def test_one_slow_rank_of_two_makes_no_uneven_stage():
     session = aligned(Worked(ranks=6, steps=8, extra={2: 4_000_000}))
     found = list(uneven.find(session, CancelToken()))
     assert [f.id for f in found] == ["uneven-ranks/rank 2"]
-    assert "rank 2 has the most in 100% of the steps" in found[0].title
+    assert "rank 2 has the most in 100 % of the steps" in found[0].title
     assert "does the same work" in found[0].next_step
 
 

@@ -45,7 +45,7 @@ def test_memory_is_a_finding_only_where_it_is_nearly_full(
 def test_the_finding_says_how_full_where_and_when(tmp_path: Path) -> None:
     session = job(tmp_path, record(10, 600, 700), record(20, 930, 940))
     (finding,) = found(session)
-    assert "93% full" in finding.title
+    assert "93 % full" in finding.title
     assert finding.saving_ns_per_step is None
     assert finding.severity == "warning"
     target = finding.evidence[0].target
@@ -56,8 +56,8 @@ def test_the_finding_says_how_full_where_and_when(tmp_path: Path) -> None:
 def test_mfu_is_context_only_below_its_range() -> None:
     (finding,) = find_mfu(timed_job(), CancelToken())
     assert finding.severity == "info"
-    assert finding.title == "MFU is 30.0%, below the usual 40% to 55%"
-    assert "other kernels 20.5%" in finding.evidence[-1].text
+    assert finding.title == "MFU is 30.0 %, below the usual 40 % to 55 %"
+    assert "other kernels 20.5 %" in finding.evidence[-1].text
     good = timed_job(model__parameters=8_000)  # 480 of 1,000 ns
     assert list(find_mfu(good, CancelToken())) == []
     assert list(find_mfu(timed_job(run__dtype="fp8"), CancelToken())) == []

@@ -55,3 +55,19 @@ def test_the_step_is_the_median_of_what_is_left():
 def test_a_job_without_steps_has_none():
     found = steady_steps(make_session(make_trace(kernel("gemm", 0, 10))))
     assert (found.step_ns, found.count, found.ranks) == (None, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "last", "length"),
+    [
+        ((0, 100), 50, 120, 100),  # as long as its mark
+        ((0, 30), 150, 300, 150),  # a host that runs ahead: as long as its work
+        ((0, 5_000), 10, 12, 12),  # begins with its mark, and the work ends in it
+        ((0, 5_000), 4_000, 4_020, 4_020),  # a host that is slow before its first launch
+    ],
+)
+def test_a_lone_step_is_as_long_as_its_mark_or_its_work(mark, first, last, length):
+    start, end = mark
+    events = [annotation("ProfilerStep#7", start, end - start), call("cudaLaunchKernel", start + 1, 1, corr=1)]
+    session = make_session(make_trace(*events, kernel("gemm", first, last - first, corr=1)))
+    assert steady_steps(session).step_ns == length
