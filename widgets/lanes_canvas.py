@@ -9,8 +9,6 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -18,35 +16,27 @@ from PySide6.QtGui import (
     QEnterEvent,
     QFocusEvent,
     QFont,
-    QImage,
     QKeyEvent,
     QMouseEvent,
     QNativeGestureEvent,
     QPainter,
+    QPaintEvent,
     QPen,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidget
 
-from viewer.base.frames import LaneFrame, Names
+from viewer.base.frames import LaneFrame
 from viewer.base.theme import Theme
 from widgets.font_scale import scaled
-from widgets.labels import NameMasks
 from widgets.lane_overlay import NotePin, Overlay, note_rect, paint_overlay
+from widgets.lane_pixels import LanePixels, Stamp
 from widgets.painted import PaintedWidget
 
 Source = Callable[[int, int, float], tuple[LaneFrame, Overlay] | None]
 """(width, height, device pixel ratio) -> what to show now; None while there is nothing."""
 
-Stamp = Callable[..., None]
-"""(image, Names, masks of whole names, masks of short ones, coverage, places, padding, fewest pixels)."""
-
 _NOTCH: Final = 120.0
-_TEXT_PAD: Final = 5.0
-_SMALL_ROW: Final = 16
-_TEXT: Final = 11
-_SMALL_TEXT: Final = 10
-
 
 _BY_KEY: Final = (
     Qt.FocusReason.TabFocusReason,
@@ -100,9 +90,8 @@ class LanesCanvas(PaintedWidget):
         self.setMinimumSize(120, 60)
         self.framed = False
         self._source: Source | None = None
-        self._stamp: Stamp | None = None
-        self._image_of: LaneFrame | None = None
-        self._unnamed: Names | None = None
+        self._pixels = LanePixels()
+        self._whole = True
         self._notes: list[NotePin] = []
         self._active_note: int | None = None
         self._press: QPointF | None = None
@@ -116,7 +105,8 @@ class LanesCanvas(PaintedWidget):
 
     def set_source(self, source: Source, stamp: Stamp | None = None) -> None:
         """Where frames come from (called in every paint), and what blends names into them."""
-        self._source, self._stamp = source, stamp
+        self._source = source
+        self._pixels.set_stamp(stamp)
         self.update()
 
     @property
@@ -138,14 +128,19 @@ class LanesCanvas(PaintedWidget):
     def _make_fonts(self) -> None:
         self._font = QFont(self.font())
         self._font.setPixelSize(scaled(12))
-        self._masks: dict[tuple[int, float], NameMasks] = {}
-        self._image_of = None
+        self._pixels.set_font(self.font())
 
     def sizeHint(self) -> QSize:
         """A comfortable size."""
         return QSize(900, 500)
 
     # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint all of it, or what the pointer left behind."""
+        region = event.region()
+        self._whole = region.rectCount() == 1 and region.boundingRect() == self.rect()
+        super().paintEvent(event)
 
     def paint(self, painter: QPainter) -> None:
         """Draw the frame of the moment; the painter is closed whatever happens."""
@@ -154,15 +149,9 @@ class LanesCanvas(PaintedWidget):
             painter.fillRect(self.rect(), QColor(self._theme["base"]))
             return
         frame, overlay = shown
-        tall, wide = frame.image.shape
-        image = QImage(frame.image.data, wide, tall, wide * 4, QImage.Format.Format_RGB32)
-        image.setDevicePixelRatio(frame.dpr)
-        if self._image_of is not frame:  # else the names are in it already
-            self._image_of = frame
-            self._stamp_names(frame, frame.names)
-        elif self._unnamed is not None:
-            self._stamp_names(frame, self._unnamed)
-        painter.drawImage(QPointF(0, 0), image)
+        self._pixels.show(painter, frame, whole=self._whole)
+        if self._pixels.missing:
+            self.update()
         self._notes = [self._dragged(n) for n in overlay.notes]
         overlay.notes = self._notes
         paint_overlay(painter, overlay, self._theme, self._font, QRectF(self.rect()), self._active_note)
@@ -182,36 +171,6 @@ class LanesCanvas(PaintedWidget):
         self.framed = False
         super().focusOutEvent(event)
         self.update()
-
-    def _stamp_names(self, frame: LaneFrame, names: Names) -> None:
-        """Blend names into the frame's image; some that were never seen before follow in the next paint."""
-        self._unnamed = None
-        if self._stamp is None or not len(names.text):
-            return
-        dpr = frame.dpr
-        small = names.height < scaled(_SMALL_ROW) * dpr
-        left: list[NDArray[np.bool_]] = []
-        for px, chosen in ((scaled(_TEXT), ~small), (scaled(_SMALL_TEXT), small)):
-            if not chosen.any():
-                continue
-            some = names if chosen.all() else names.where(chosen)
-            masks = self._masks_for(px, dpr)
-            full, short = masks.find(some.text, some.texts)
-            pad = round(_TEXT_PAD * dpr)
-            self._stamp(frame.image, some, full, short, masks.masks, masks.places, pad, masks.least)
-            if masks.missing:
-                chosen[chosen] = full == 0
-                left.append(chosen)
-        if left:
-            self._unnamed = names.where(np.logical_or.reduce(left))
-            self.update()
-
-    def _masks_for(self, px: int, dpr: float) -> NameMasks:
-        key = (px, dpr)
-        found = self._masks.get(key)
-        if found is None:
-            found = self._masks[key] = NameMasks(self.font(), round(px * dpr))
-        return found
 
     # notes
 

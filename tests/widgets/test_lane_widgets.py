@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.support.themes import theme
-from viewer.base.frames import LaneFrame, LaneGroup, LaneRow, Names, PlacedRow, Placement, Swatch
+from viewer.base.frames import LaneFrame, LaneGroup, LaneRow, Names, Pixels, PlacedRow, Placement, Swatch
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import TimeRange
 from viewer.base.theme import PAINT_NAMES
@@ -52,7 +52,7 @@ def stamped(width: float, name: str = "void at::native::some_kernel<float>(int)"
     image = np.full((20, 600), 0xFF000000, np.uint32)
     one = np.zeros(1, np.int64)
     names = Names(np.zeros(1), np.full(1, width), one, one + 20, one, one, np.full(1, 0xFFFFFFFF, np.uint32), [name])
-    stamp_names(image, names, full, short, masks.masks, masks.places, 5, masks.least)
+    stamp_names(Pixels.of(image), names, full, short, masks.masks, masks.places, 5, masks.least)
     return np.flatnonzero((image != 0xFF000000).any(axis=0)).tolist()
 
 
@@ -196,11 +196,16 @@ class Frames:
         self.asked.append((width, height, dpr))
         if self.error is not None:
             raise self.error
-        image = np.full((round(height * dpr), round(width * dpr)), 0xFF336699, np.uint32)
+        shape = round(height * dpr), round(width * dpr)
+
+        def draw(pixels: Pixels) -> None:
+            pixels.array[...] = 0xFF336699
+
         one = np.zeros(1, np.int64)
         box = np.zeros(1), np.full(1, 147.0 * dpr), one + round(20 * dpr), one + round(20 * dpr)
         names = Names(*box, one, one, np.full(1, 0xFFFFFFFF, np.uint32), ["kernel"])
-        return LaneFrame(image, dpr, TimeRange(0, 100), 0, names), self.overlay
+        frame = LaneFrame(shape, dpr, TimeRange(0, 100), 0, names, draw, lambda shape: np.zeros(shape, np.uint32))
+        return frame, self.overlay
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ Widgets draw times relative to the window's start as float64; absolute times sta
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -177,19 +178,53 @@ class Names:
         return Names(x0, x1, y, height, self.above[chosen], self.text[chosen], self.color[chosen], self.texts)
 
 
+class Pixels(NamedTuple):
+    """A part of an image in memory: pixel (x, y) is ``flat[begin + y * pitch + x]``, uint32 of 0xffRRGGBB."""
+
+    flat: NDArray[np.uint32]
+    begin: int
+    pitch: int
+    columns: int
+    rows: int
+
+    @classmethod
+    def of(cls, image: NDArray[np.uint32]) -> Pixels:
+        """All of an image, uint32[height, width] without holes."""
+        rows, columns = image.shape
+        return cls(image.reshape(-1), 0, columns, columns, rows)
+
+    @property
+    def array(self) -> NDArray[np.uint32]:
+        """The part as uint32[rows, columns] of the same memory."""
+        shape, strides = (self.rows, self.columns), (4 * self.pitch, 4)
+        return np.lib.stride_tricks.as_strided(self.flat[self.begin :], shape, strides)
+
+
 @dataclass(slots=True)
 class LaneFrame:
-    """What the lanes canvas shows: an image and the texts upon it.
+    """What the lanes canvas shows: pixels, and the texts upon them.
 
-    ``image`` is uint32[height, width] of 0xffRRGGBB in *device* pixels (logical size x ``dpr``). It may alias a buffer
-    that the next frame reuses: draw it before asking for another.
+    ``shape`` is (rows, columns) in *device* pixels (logical size x ``dpr``). ``draw`` writes all pixels into memory of
+    that shape, ``room`` gives memory for it. Both may read and give buffers that the next frame reuses: a frame is
+    good until another one is asked for.
     """
 
-    image: NDArray[np.uint32]
+    shape: tuple[int, int]
     dpr: float
     window: TimeRange
     top: int
     names: Names
+    draw: Callable[[Pixels], None]
+    room: Callable[[tuple[int, int]], NDArray[np.uint32]]
+    _image: NDArray[np.uint32] | None = None
+
+    @property
+    def image(self) -> NDArray[np.uint32]:
+        """uint32[rows, columns] of 0xffRRGGBB: an image of the frame's own, drawn when it is first asked for."""
+        if self._image is None:
+            self._image = self.room(self.shape)
+            self.draw(Pixels.of(self._image))
+        return self._image
 
 
 @dataclass(frozen=True, slots=True)

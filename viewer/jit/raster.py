@@ -1,4 +1,4 @@
-"""From slices to pixels: ``sample`` finds paint and coverage of each pixel, ``compose`` makes an image of the lines.
+"""From slices to lines of pixels: ``sample`` finds paint and coverage of each, ``mark`` where picked slices lie.
 
 Rule of a pixel: a slice of two pixels or more fills the pixels between its rounded borders, so a gap of more than a
 pixel leaves at least one free. Thinner slices share their pixels: the paint with the most time wins, and the coverage
@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.jit.config import kernel
+from viewer.jit.row_search import first_from, first_touching
 
 U8 = NDArray[np.uint8]
-U32 = NDArray[np.uint32]
-I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Int: TypeAlias = Any
 """A whole number: int outside, int64 in compiled code."""
@@ -29,30 +28,6 @@ FAINTEST: Final = 1.0 / 64.0
 
 TINY_PX: Final = 1e-9
 """Borders this close to a pixel's border lie on it: products are not exact, and 1 ns is more than this at any zoom."""
-
-
-@kernel
-def first_touching(starts: I64, durs: I64, lo: Int, hi: Int, time: Int) -> Any:
-    """First slice of the row [lo, hi) that ends after ``time`` or starts at or after it (binary search)."""
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if starts[mid] < time and starts[mid] + durs[mid] <= time:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo
-
-
-@kernel
-def first_from(starts: I64, lo: Int, hi: Int, time: Int) -> Any:
-    """First slice of the row [lo, hi) that starts at or after ``time`` (binary search)."""
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if starts[mid] < time:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo
 
 
 @kernel
@@ -320,169 +295,3 @@ def mark(
                 stop = min(max(np.int64(np.ceil(x1)), first + 1), width)
             for x in range(first, stop):
                 marks[lines[q], x] = 1
-
-
-@kernel
-def compose(
-    image: U32,
-    line_of: I32,
-    ground_of: U8,
-    under_of: U8,
-    grounds: U32,
-    palette: U32,
-    edges: U32,
-    edge_px: Int,
-    mark_color: Int,
-    paint: U8,
-    cover: U8,
-    edge: U8,
-    marks: U8,
-) -> None:
-    """Fill the image from sampled lines; every pixel is written once.
-
-    Args:
-        image: uint32[height, width] of 0xffRRGGBB.
-        line_of: int32[height] line shown at each pixel row, -1 for plain background.
-        ground_of: uint8[height] which background lies there.
-        under_of: uint8[height] 1 on the pixel rows that underline marked slices.
-        grounds: uint32[backgrounds, width] a background line (with its grid) each.
-        palette: uint32[backgrounds, paints, 256] colour by coverage.
-        edges: uint32[paints] colour of left borders.
-        edge_px: width of left borders in pixels.
-        mark_color: colour of underlines.
-        paint: uint8[lines, width]; ``cover``, ``edge``, ``marks`` likewise, from :func:`sample` and :func:`mark`.
-        cover: see ``paint``.
-        edge: see ``paint``.
-        marks: see ``paint``.
-    """
-    for y in range(len(image)):
-        line = line_of[y]
-        ground = ground_of[y]
-        row = image[y]
-        if y > 0 and line == line_of[y - 1] and ground == ground_of[y - 1] and under_of[y] == under_of[y - 1]:
-            _copy(image[y - 1], row)
-        elif line < 0:
-            _copy(grounds[ground], row)
-        else:
-            _color(
-                row,
-                grounds[ground],
-                palette[ground],
-                edges,
-                edge_px,
-                mark_color,
-                under_of[y] == 1,
-                paint[line],
-                cover[line],
-                edge[line],
-                marks[line],
-            )
-
-
-@kernel
-def _copy(source: U32, target: U32) -> None:
-    for x in range(len(target)):
-        target[x] = source[x]
-
-
-@kernel
-def _color(
-    row: U32,
-    ground: U32,
-    palette: U32,
-    edges: U32,
-    edge_px: Int,
-    mark_color: Int,
-    under: bool,
-    paint: U8,
-    cover: U8,
-    edge: U8,
-    marks: U8,
-) -> None:
-    """Colour one row of pixels."""
-    run = 0
-    for x in range(len(row)):
-        c = cover[x]
-        if c == 0:
-            row[x] = ground[x]
-            run = 0
-            continue
-        if edge[x] == 1:
-            run = edge_px
-        if under and marks[x] == 1:
-            row[x] = mark_color
-            run = max(run - 1, 0)
-        elif run > 0:
-            row[x] = edges[paint[x]]
-            run -= 1
-        else:
-            row[x] = palette[paint[x], c]
-
-
-@kernel
-def find_wide(
-    starts: I64,
-    durs: I64,
-    begin: I64,
-    end: I64,
-    longest: I64,
-    rows: I64,
-    t0: Int,
-    length: Int,
-    at_least: Int,
-    which: I64,
-    found: I64,
-) -> Any:
-    """Slices that show for at least ``at_least`` ns inside the window, row by row, in time order.
-
-    Rows with many slices are probed by binary searches (a wide slice cannot hide between two probes), so the cost
-    depends on the number of places for wide slices.
-
-    Args:
-        starts: int64[n] raw ns; ``durs`` likewise.
-        durs: durations, ns.
-        begin: int64[rows of the source]; with ``end``: the slices of each row.
-        end: see ``begin``.
-        longest: int64[rows of the source] no slice of a row lasts longer, ns.
-        rows: int64[q] rows to search.
-        t0: start of the window, raw ns.
-        length: its length, ns.
-        at_least: visible ns, >= 1.
-        which: int64[capacity] out: index into ``rows``.
-        found: int64[capacity] out: the slice.
-
-    Returns:
-        How many were found, at most the capacity.
-    """
-    n = 0
-    stop = t0 + length
-    for q in range(len(rows)):
-        r = rows[q]
-        if longest[r] < at_least:
-            continue
-        a = first_touching(starts, durs, begin[r], end[r], t0)
-        b = first_from(starts, a, end[r], stop)
-        probing = b - a > 4 * (length // at_least)
-        probe = t0 + at_least - 1
-        i = a
-        while i < b:
-            if probing:
-                if probe >= stop:
-                    break
-                i = first_touching(starts, durs, i, b, probe)
-                probe += at_least
-                if i >= b:
-                    break
-                probe = max(probe, starts[i] + at_least - 1)
-            s = max(starts[i], t0)
-            e = min(starts[i] + durs[i], stop)
-            if e - s >= at_least:
-                if n == len(found):
-                    return n
-                which[n] = q
-                found[n] = i
-                n += 1
-                if probing:
-                    probe = max(probe, e + at_least - 1)
-            i += 1
-    return n

@@ -8,7 +8,7 @@ from typing import Final
 from viewer.base.frames import PlacedRow, Placement
 from viewer.base.selection import SliceRef
 from viewer.base.selection import TimeRange as Window
-from viewer.jit.raster import first_from
+from viewer.jit.row_search import first_from
 from viewer.store.session import Session
 from viewer.views.lane_hit import time_at, x_of
 from viewer.views.lane_plan import rows_at

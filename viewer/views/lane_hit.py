@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from viewer.base.frames import Box, Hit, PlacedRow, Placement
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import GapRef, SliceRef, TimeRange
-from viewer.jit.raster import first_from, first_touching
+from viewer.jit.row_search import first_from, first_touching
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
 from viewer.views.lane_plan import rows_at, summary_rows

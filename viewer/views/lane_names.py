@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from viewer.base.frames import Box, Names
 from viewer.base.ids import Paint
 from viewer.base.selection import SliceRef, TimeRange
-from viewer.jit.raster import find_wide
+from viewer.jit.row_search import find_wide
 from viewer.store.session import Session
 from viewer.views.lane_lod import LodStore
 from viewer.views.lane_looks import Look, Matched

@@ -42,7 +42,7 @@ NO_LINES: Final = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class Plan:
-    """Pixel rows of a canvas in device pixels; see viewer.jit.raster.compose for the arrays.
+    """Pixel rows of a canvas in device pixels; see viewer.jit.compose.compose for the arrays.
 
     ``line_px`` are int64[lines] each: the first pixel row of every line, how many it would fill, uncut, and the
     first one of those that show (the others lie behind pinned rows).

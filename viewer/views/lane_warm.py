@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.frames import Names
+from viewer.base.frames import Names, Pixels
+from viewer.jit.compose import compose
 from viewer.jit.lod import Lod, build_lod, no_lod
 from viewer.jit.memory_raster import fill_layers
-from viewer.jit.raster import compose, find_wide, first_from, first_touching, mark, sample
+from viewer.jit.raster import mark, sample
+from viewer.jit.row_search import find_wide, first_from, first_touching
 from viewer.jit.stamp import hatch, stamp
 from viewer.views.palette import INKS
 
@@ -53,7 +55,7 @@ def draw_rows(
 
 
 def stamp_names(
-    image: NDArray[np.uint32],
+    pixels: Pixels,
     names: Names,
     full: NDArray[np.int64],
     short: NDArray[np.int64],
@@ -64,7 +66,7 @@ def stamp_names(
 ) -> None:
     """Call :func:`viewer.jit.stamp.stamp` with the fields of Names; ``places`` is (offset, width, height) of masks."""
     stamp(
-        image,
+        *pixels,
         names.x0,
         names.x1,
         names.y,
@@ -99,13 +101,14 @@ def warm_up() -> None:
     fills = np.zeros((1, INKS, 256), np.uint32)
     rows = np.zeros(2, np.uint8)
     image = np.zeros((2, 8), np.uint32)
-    compose(image, rows.astype(np.int32), rows, rows, ground, fills, fills[0, :, 0].copy(), 1, 0, *lines)
+    pixels = Pixels.of(image)
+    compose(*pixels[:3], rows.astype(np.int32), rows, rows, ground, fills, fills[0, :, 0].copy(), 1, 0, *lines)
     inks = fills[0, :, 0].copy()
-    hatch(image, rows.astype(np.int32), lines[0], lines[1], np.zeros(INKS, np.uint8), inks, 6, 1)
+    hatch(*pixels[:3], rows.astype(np.int32), lines[0], lines[1], np.zeros(INKS, np.uint8), inks, 6, 1)
     fill_layers(image, 0, np.zeros((2, 8), np.int32), np.zeros(1, np.uint32))
     one = np.zeros(1, np.int64)
     box = np.zeros(1), np.full(1, 8.0), one, one + 2, one, one, np.zeros(1, np.uint32)
-    stamp_names(image, Names(*box, []), one, one, np.zeros(4, np.uint8), np.ones((3, 1), np.int64), 0, 1)
+    stamp_names(pixels, Names(*box, []), one, one, np.zeros(4, np.uint8), np.ones((3, 1), np.int64), 0, 1)
     found = np.zeros(4, np.int64)
     find_wide(times, durs, begin, end, which + 99, which, 0, 40, 1, found, found.copy())
     first_from(times, 0, 4, 0)

@@ -12,10 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.frames import Arrow, Box, Hit, LaneFrame, PlacedRow, Placement
+from viewer.base.frames import Arrow, Box, Hit, LaneFrame, Pixels, PlacedRow, Placement
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
-from viewer.jit.raster import compose, mark
+from viewer.jit.compose import compose
+from viewer.jit.raster import mark
 from viewer.jit.stamp import hatch
 from viewer.store.session import Session
 from viewer.views import lane_hit
@@ -137,42 +138,53 @@ class LanePainter:
             labels: whether to collect what is named.
 
         Returns:
-            A frame whose image is reused by the next call.
+            A frame that is good until the next call.
         """
-        wide, tall = max(1, round(width * dpr)), max(1, round(height * dpr))
+        wide, tall, hair = max(1, round(width * dpr)), max(1, round(height * dpr)), max(1, round(dpr))
         current = self._plan(top, height, dpr)
-        if self._image.shape != (tall, wide):
-            self._image = np.zeros((tall, wide), np.uint32)
-        paint, cover, edge, marks = self._sample(current, window, wide, dpr)
-        compose(
-            self._image,
-            current.line_of,
-            current.ground_of,
-            current.under_of,
-            self._grounds(wide, grid, dpr),
-            self._palette.fills,
-            self._palette.edges,
-            max(1, round(dpr)),
-            self._mark_color,
-            paint,
-            cover,
-            edge,
-            marks,
-        )
-        if self._patterns is not None:
-            hair = max(1, round(dpr))
-            hatch(self._image, current.line_of, paint, cover, self._patterns, self._palette.patterns, 6 * hair, hair)
+        lines = self._sample(current, window, wide, dpr)
+        grounds = self._grounds(wide, grid, dpr)
         args = (self.session, self._lods, self._looks, self._matched)
         names = (
             find_names(*args, current, window, wide, dpr, self._palette.texts, self.text_scale)
             if labels
             else EMPTY_NAMES
         )
-        if current.counters:
-            draw_counters(self._image, self.session, current, window, dpr, self.theme)
-            if labels:
-                names = names.joined(axis_names(self.session, current, wide, dpr, self.theme, self._lods))
-        return LaneFrame(self._image, dpr, window, top, names)
+        if labels and current.counters:
+            names = names.joined(axis_names(self.session, current, wide, dpr, self.theme, self._lods))
+
+        def draw(pixels: Pixels) -> None:
+            if current.counters and pixels.pitch != pixels.columns:
+                pixels.array[...] = frame.image
+                return
+            self._compose(pixels, current, grounds, lines, hair)
+            if self._patterns is not None:
+                inks = self._palette.patterns
+                hatch(*pixels[:3], current.line_of, *lines[:2], self._patterns, inks, 6 * hair, hair)
+            if current.counters:
+                draw_counters(pixels.array, self.session, current, window, dpr, self.theme)
+
+        frame = LaneFrame((tall, wide), dpr, window, top, names, draw, self._room)
+        return frame
+
+    def _room(self, shape: tuple[int, int]) -> NDArray[np.uint32]:
+        if self._image.shape != shape:
+            self._image = np.zeros(shape, np.uint32)
+        return self._image
+
+    def _compose(self, pixels: Pixels, current: Plan, grounds: NDArray[np.uint32], lines: Sampled, hair: int) -> None:
+        compose(
+            *pixels[:3],
+            current.line_of,
+            current.ground_of,
+            current.under_of,
+            grounds,
+            self._palette.fills,
+            self._palette.edges,
+            hair,
+            self._mark_color,
+            *lines,
+        )
 
     def boxes(self, window: TimeRange, width: int, min_px: float, top: int = 0, height: int | None = None) -> list[Box]:
         """Slices that show for at least ``min_px`` logical px, at most 20,000.
@@ -235,22 +247,8 @@ class LanePainter:
         line_of = (np.arange(tall) * bands // tall).astype(np.int32)
         ground = np.zeros(tall, np.uint8)
         whole = Plan((Line(0, 0, None),) * bands, line_of, ground, ground, sources, (NO_LINES, NO_LINES, NO_LINES))
-        paint, cover, edge, marks = self._sample_into(whole, extent, np.zeros((4, bands, wide), np.uint8), np.inf, {})
-        compose(
-            image,
-            line_of,
-            ground,
-            ground,
-            self._grounds(wide, (), dpr),
-            self._palette.fills,
-            self._palette.edges,
-            1,
-            self._mark_color,
-            paint,
-            cover,
-            edge,
-            marks,
-        )
+        sampled = self._sample_into(whole, extent, np.zeros((4, bands, wide), np.uint8), np.inf, {})
+        self._compose(Pixels.of(image), whole, self._grounds(wide, (), dpr), sampled, 1)
         return image
 
     def _plan(self, top: int, height: int, dpr: float) -> Plan:

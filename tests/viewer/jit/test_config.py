@@ -48,7 +48,7 @@ def test_each_loop_is_compiled_for_one_kind_of_arguments_and_the_table_knows_it(
 
 def test_what_is_compiled_is_loaded_without_the_tables_of_the_compiler(tmp_path: Path) -> None:
     code = (
-        "import sys, numpy as np\nfrom viewer.jit.raster import first_from\nfirst_from(np.arange(4), 0, 4, 0)\n"
+        "import sys, numpy as np\nfrom viewer.jit.row_search import first_from\nfirst_from(np.arange(4), 0, 4, 0)\n"
         "print('numba.cpython.printimpl' in sys.modules, sum(first_from.stats.cache_hits.values()))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from viewer.jit.compose import compose
 from viewer.jit.lod import Lod, build_lod, no_lod
-from viewer.jit.raster import compose, find_wide, first_from, first_touching, mark, sample
+from viewer.jit.raster import mark, sample
 from viewer.jit.raster_reference import Slice, bins, sample_row
+from viewer.jit.row_search import find_wide, first_from, first_touching
 
 EPOCH = 1_712_195_495_519_689_047
 
@@ -334,7 +336,23 @@ def test_compose_draws_backgrounds_slices_edges_and_underlines() -> None:
     line_of = np.array([-1, 0, 0, 0, -1], np.int32)
     ground_of = np.array([0, 0, 0, 0, 1], np.uint8)
     under_of = np.array([0, 0, 0, 1, 0], np.uint8)
-    compose(image, line_of, ground_of, under_of, grounds, fills, edges, 1, 5555, paint, cover, edge, marks)
+    compose(
+        image.reshape(-1),
+        0,
+        width,
+        line_of,
+        ground_of,
+        under_of,
+        grounds,
+        fills,
+        edges,
+        1,
+        5555,
+        paint,
+        cover,
+        edge,
+        marks,
+    )
     row = [fills[0, 1, 255], 1001, fills[0, 1, 128], 7, fills[0, 2, 255], fills[0, 2, 255]]
     assert image[0].tolist() == [7] * width
     assert image[1].tolist() == row

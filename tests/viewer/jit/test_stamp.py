@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from viewer.jit.stamp import hatch, stamp
+from viewer.base.frames import Pixels
+from viewer.jit.stamp import FADE_PX, hatch, stamp
 
 BLACK, WHITE = 0xFF000000, 0xFFFFFFFF
 
@@ -18,7 +21,7 @@ def stamped(x0: float, x1: float, y: int, above: int = 0, least: int = 4) -> np.
     one = np.zeros(1, np.int64)
     colors = np.full(1, WHITE, np.uint32)
     box = np.full(1, x0), np.full(1, x1), one + y, one + 8
-    stamp(image, *box, one + above, colors, one, one + 1, masks, at, wide, tall, 1, least)
+    stamp(*Pixels.of(image), *box, one + above, colors, one, one + 1, masks, at, wide, tall, 1, least)
     return image != BLACK
 
 
@@ -56,7 +59,7 @@ def test_patterns_lie_on_their_own_paints() -> None:
     for pattern in (1, 2, 3):
         image = np.full((6, 24), BLACK, np.uint32)
         of = np.array([0, pattern, 0], np.uint8)
-        hatch(image, line_of, paint, cover, of, np.full(3, WHITE, np.uint32), 4, 1)
+        hatch(*Pixels.of(image)[:3], line_of, paint, cover, of, np.full(3, WHITE, np.uint32), 4, 1)
         lit = image != BLACK
         assert not lit[[0, 5]].any()
         assert not lit[:, :8].any()
@@ -66,3 +69,37 @@ def test_patterns_lie_on_their_own_paints() -> None:
     assert found[1] == [[11, 15], [14], [9, 13], [8, 12]]
     assert found[2] == [[9, 13], [14], [11, 15], [8, 12]]
     assert found[3] == [[], [], [], [8, 12]]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    ground=st.integers(0, 0xFFFFFF),
+    ink=st.integers(0, 0xFFFFFF),
+    room=st.integers(8, 90),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_a_name_is_blended_by_its_coverage_and_fades_where_it_is_cut(
+    ground: int, ink: int, room: int, seed: int
+) -> None:
+    image = np.full((5, 96), 0xFF000000 | ground, np.uint32)
+    mask = np.random.default_rng(seed).integers(0, 256, (3, 60)).astype(np.uint8)
+    mask[0, :2] = 0, 255
+    one = np.zeros(1, np.int64)
+    box = np.full(1, 2.0), np.full(1, 2.0 + room), one + 1, one + 3
+    size = one, one + 60, one + 3
+    stamp(
+        *Pixels.of(image), *box, one, np.full(1, 0xFF000000 | ink, np.uint32), one, one, mask.reshape(-1), *size, 1, 4
+    )
+    shown = min(60, room - 1)
+    wanted = np.full((5, 96), 0xFF000000 | ground, np.uint32)
+    for v in range(3):
+        for u in range(shown):
+            a = int(mask[v, u])
+            if shown < 60 and u >= shown - FADE_PX:
+                a = a * (shown - u) // (FADE_PX + 1)
+            pixel = 0xFF000000
+            for shift in (0, 8, 16):
+                old, new = ground >> shift & 255, ink >> shift & 255
+                pixel |= (old * (255 - a) + new * a) // 255 << shift
+            wanted[1 + v, 3 + u] = pixel
+    np.testing.assert_array_equal(image, wanted)

@@ -6,7 +6,7 @@ import pytest
 from tests.support.build import kernel, make_session, make_trace, op
 from tests.support.themes import theme
 from viewer.analyses.query import parse
-from viewer.base.frames import LaneRow
+from viewer.base.frames import LaneRow, Pixels
 from viewer.base.ids import LaneKind
 from viewer.base.selection import TimeRange
 from viewer.base.work import CancelToken
@@ -117,6 +117,18 @@ def test_every_pixel_column_goes_from_the_smallest_to_the_largest_value_in_its_t
         wanted[high : low + hair] = True
         np.testing.assert_array_equal(lines[:, x], wanted)
         before = values[-1]
+
+
+def test_counters_drawn_into_a_part_of_a_larger_image_are_the_same_picture() -> None:
+    session = job()
+    placement = place(build_tree(session))
+    frame = LanePainter(session, placement, theme()).frame(TimeRange(0, 900), 160, 0, placement.height)
+    large = np.full((placement.height + 5, 200), 77, np.uint32)
+    frame.draw(Pixels(large.reshape(-1), 3 * 200 + 9, 200, 160, placement.height))
+    inside = large[3 : 3 + placement.height, 9 : 9 + 160]
+    np.testing.assert_array_equal(inside, frame.image)
+    inside[...] = 77
+    assert (large == 77).all(), "nothing is written beside the part"
 
 
 def test_the_axis_labels_are_named_in_the_frame() -> None:

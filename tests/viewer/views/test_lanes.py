@@ -20,7 +20,7 @@ from tests.support.build import (
     sync,
 )
 from tests.support.themes import theme
-from viewer.base.frames import LaneRow, Placement
+from viewer.base.frames import LaneRow, Pixels, Placement
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import GapRef, Selection, SliceRef, TimeRange
 from viewer.store.session import Session
@@ -353,6 +353,23 @@ def test_a_frame_reuses_its_buffer() -> None:
     painter = painter_of(job())
     first = painter.frame(TimeRange(0, 1000), 500, 0, 200).image
     assert painter.frame(TimeRange(10, 900), 500, 5, 200).image is first
+
+
+@pytest.mark.parametrize("patterns", [{}, {Paint.COMPUTE: 1, Paint.COMM: 3}])
+def test_a_frame_drawn_into_a_part_of_a_larger_image_is_the_same_picture(patterns: dict[int, int]) -> None:
+    painter = painter_of(job())
+    painter.set_patterns(patterns)
+    frame = painter.frame(TimeRange(0, 1000), 150, 0, 120, 2.0, grid=[20.0])
+    large = np.full((260, 320), 77, np.uint32)
+    part = Pixels(large.reshape(-1), 9 * 320 + 13, 320, 300, 240)
+    frame.draw(part)
+    inside = large[9 : 9 + 240, 13 : 13 + 300]
+    assert np.shares_memory(part.array, large)
+    assert len(np.unique(inside)) > 3
+    np.testing.assert_array_equal(inside, frame.image)
+    np.testing.assert_array_equal(part.array, inside)
+    inside[...] = 77
+    assert (large == 77).all(), "nothing is written beside the part"
 
 
 def test_grid_lines_lie_on_the_background_only() -> None:
