@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gzip
 import json
 import mmap
 import os
@@ -22,7 +23,7 @@ from tests.bench import fuzz_jobs
 from tests.bench.fuzz_inputs import Inputs
 from viewer.base.errors import InputError
 from viewer.exporters.report import encode_report, report
-from viewer.importers import text_parts
+from viewer.importers import stream_parts, text_parts
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.event_scan import EventScan
 from viewer.importers.registry import importer_of
@@ -99,14 +100,29 @@ def check_parts(path: Path) -> None:
         writer = ArgsWriter()
         try:
             imported = _read(path, writer, threads)
+            writer.close()
             s, ledger = imported.raw.slices, imported.meta.ledger
-            columns = [getattr(s, k).tobytes() for k in ("start_ns", "dur_ns", "name", "track", "args_off", "args_len")]
+            columns = [getattr(s, k).tobytes() for k in ("start_ns", "dur_ns", "name", "track", "args_len")]
+            if imported.meta.args_in_source:
+                columns.append(s.args_off.tobytes())
+            else:  # where it lies depends on how the text was cut
+                columns += ArgsText.of_writer(writer).read_many(s.args_off.tolist(), s.args_len.tolist())
             outcomes.append((columns, ledger, list(imported.raw.strings), [f.code for f in imported.meta.findings]))
         except InputError as error:
             outcomes.append(error.sentence())
         finally:
             writer.close()
     _hold("several threads find what one finds", outcomes[0] == outcomes[1])
+
+
+def check_packed_parts(path: Path, data: bytes) -> None:
+    """The same of what is inflated as it is read."""
+    packed = path.with_suffix(".packed")
+    packed.write_bytes(data if data[:2] == b"\x1f\x8b" else gzip.compress(data, 1))
+    try:
+        check_parts(packed)
+    finally:
+        packed.unlink()
 
 
 def check_ledger(imported: Imported, data: bytes) -> None:
@@ -258,6 +274,8 @@ def run_one(path: Path, data: bytes, number: int) -> str:
             check_windows(data)
         elif number % 8 == 3:
             check_parts(path)
+        elif number % 8 == 5:
+            check_packed_parts(path, data)
     except MemoryError as error:
         return f"out of memory: {fault_of(error)}"
     except Exception as error:
@@ -276,10 +294,10 @@ def make(inputs: Inputs, number: int, folder: Path) -> bytes:
 
 def warm(path: Path) -> None:
     """Load modules and compiled code."""
-    text_parts.LEAST = LEAST_PART
+    text_parts.LEAST = stream_parts.STRETCH = LEAST_PART
     inputs = Inputs(0, None)
     for number in range(0, 1920, 24):
-        for k in (0, number // 4 % 24, 3):
+        for k in (0, number // 4 % 24, 3, 5):
             run_one(path, make(inputs, number + k, path.parent), number + k)
 
 

@@ -60,6 +60,10 @@ class EventScan:
         folder: where large columns may lie, see GrowingColumns.
         next_part: asked at the window's border, when it lies between two events: whether someone else has read on from
             there. If not, this scan goes on.
+        holds_args: keep the args text until :meth:`let_go_of_args` says where it goes; offsets count from the first of
+            it.
+        given_up: events that were given up before this text.
+        spare: a scan whose rows were used, of which the memory is taken over.
     """
 
     def __init__(
@@ -70,25 +74,36 @@ class EventScan:
         look: Look | None = None,
         folder: Path | None = None,
         next_part: Callable[[EventScan], bool] | None = None,
+        holds_args: bool = False,
+        given_up: int = 0,
+        spare: EventScan | None = None,
     ) -> None:
         self.window = window
         self._next_part = next_part
+        self.arrived = False
+        """Whether it ended at the window's border, where someone else has read on."""
         self.slow_events = 0
         """Events that took the slow road."""
-        self.out = Scanned.empty(folder)
+        self.given_up = self.given_up_before = given_up
+        """Events that were given up so far, and before this text."""
+        self.out: Scanned = Scanned.empty(folder) if spare is None else Scanned.instead_of(spare.out, folder)
         self._sink = args_sink
-        self._sunk = 0
-        self._arena = np.empty(1 << 20 if args_sink else 0, np.uint8)
+        self._holds = holds_args
+        self._held = self._sunk = 0
+        self.args_base: int | None = None
+        """Where the args text that was held begins in all of it."""
+        self._arena: NDArray[np.uint8] = (
+            np.empty(1 << 20 if args_sink or holds_args else 0, np.uint8) if spare is None else spare._arena
+        )
         self._chunk_done = chunk_done
         self._look = look
         self._series: dict[str, int] = {}
         self._counts = np.zeros(scan.COUNTER_WORDS, np.int64)
         self._gathered = (0, 0)
-        self._fresh_collectives()
-
-    def _fresh_collectives(self) -> None:
-        self._collectives = np.empty((1 + len(COLLECTIVE_COLUMNS), COLLECTIVES), np.int64)
-        self._counts[scan.COLLECTIVES] = 0
+        rows = 1 + len(COLLECTIVE_COLUMNS)
+        self._collectives: NDArray[np.int64] = (
+            np.empty((rows, COLLECTIVES), np.int64) if spare is None else spare._collectives
+        )
 
     @property
     def events(self) -> int:
@@ -98,7 +113,8 @@ class EventScan:
     def run(self) -> Scanned:
         """Scan to the end of the text. Raises OverflowError when a value is absurdly long."""
         window, out = self.window, self.out
-        window.more()
+        if not window.filled:
+            window.more()
         if window.text(0, 3) == b"\xef\xbb\xbf":
             window.position = 3
         first = self._next_byte()
@@ -115,7 +131,8 @@ class EventScan:
     def run_from_event(self, *, is_array: bool) -> Scanned:
         """As :meth:`run`, of a text that begins between two events of the array (of a bare one or not)."""
         self.out.has_events, self.out.is_array = True, is_array
-        self.window.more()
+        if not self.window.filled:
+            self.window.more()
         if self._events() and not is_array:
             self._object()
         self._finish()
@@ -205,6 +222,7 @@ class EventScan:
                 if not self._slow_event():
                     return False
             elif window.at_border and self._next_part is not None and self._next_part(self):
+                self.arrived = True
                 return False
             elif not window.more():
                 if window.position == window.filled:
@@ -230,7 +248,7 @@ class EventScan:
         reach = min(window.filled, begin + FIRST_REACH)
         while True:
             ended = window.ended and reach == window.filled
-            result = mend(window.text(begin, reach), ended, out.ledger.rejected)
+            result = mend(window.text(begin, reach), ended, self.given_up)
             # A farther border may still make sense of what the nearer ones do not.
             if result.kind != "more" and (result.final or reach - begin >= LONGEST):
                 break
@@ -251,6 +269,7 @@ class EventScan:
             self._counts[scan.COUNTS + 2 * scan.READ] += 1
             self._reason("unreadable", offset)
             out.ledger.rejected += 1
+            self.given_up += 1
             return True
         kept = self._scan_plain(result.plain, offset, offset + result.args_at, result.args_size)
         if result.kind == "repaired" and kept:
@@ -330,22 +349,38 @@ class EventScan:
             counters += old_marks
             for begin in range(0, len(counters), COUNTERS):
                 self._counters(counters[begin : begin + COUNTERS].tolist())
-        if self._sink is not None:
+        if self._sink is not None or self._holds:
             for columns, old in ((slices, old_slices), (marks, old_marks)):
                 self._gather(columns.column("args_off")[old:], columns.column("args_len")[old:])
         self._gathered = (new_slices, new_marks)
 
     def _gather(self, offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> None:
-        window = self.window
-        used = gather_args(window.address, window.origin, offsets, sizes, self._arena, 0)
+        window, held = self.window, self._held
+        used = gather_args(window.address, window.origin, offsets, sizes, self._arena, held)
         if used < 0:
-            self._arena = np.empty(2 * -used, np.uint8)
-            used = gather_args(window.address, window.origin, offsets, sizes, self._arena, 0)
-        if used:
-            offsets[sizes > 0] += self._sunk
-            assert self._sink is not None
+            arena = np.empty(2 * -used, np.uint8)
+            arena[:held] = self._arena[:held]
+            self._arena = arena
+            used = gather_args(window.address, window.origin, offsets, sizes, arena, held)
+        if used == held:
+            return
+        offsets[sizes > 0] += self._sunk
+        if self._holds:
+            self._held = used
+        else:
+            self._give(used)
+
+    def _give(self, used: int) -> None:
+        """Hand on the first so many bytes of the arena."""
+        if used and self._sink is not None:
             self._sink(memoryview(self._arena[:used]))  # type: ignore[arg-type]
             self._sunk += used
+
+    def let_go_of_args(self, sink: Callable[[memoryview], None], base: int) -> None:
+        """Hand on the args text that was held, and from now on what comes; ``base`` is noted in ``args_base``."""
+        self._sink, self.args_base = sink, base
+        self._give(self._held)
+        self._holds, self._held = False, 0
 
     def _count_bad_bytes(self, columns: GrowingColumns, old: int) -> None:
         """Events whose args hold bytes that are no text are repaired ones: the bytes are shown as U+FFFD."""
@@ -388,8 +423,8 @@ class EventScan:
         """Put the filled part of the block aside and begin a new one."""
         count = int(self._counts[scan.COLLECTIVES])
         if count:
-            self.out.collectives.append(self._collectives[:, :count])
-            self._fresh_collectives()
+            self.out.collectives.append(self._collectives[:, :count].copy())
+            self._counts[scan.COLLECTIVES] = 0
 
     # Book-keeping ----------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ from viewer.importers.columns import Built, build
 from viewer.importers.event_scan import EventScan, Look
 from viewer.importers.refuse import STEP
 from viewer.importers.scanned import Scanned
-from viewer.importers.source import open_text
+from viewer.importers.source import TextStream, open_text
+from viewer.importers.stream_parts import StreamParts
 from viewer.importers.text_parts import TextParts
 from viewer.importers.window import CHUNK, TextWindow
 from viewer.store.assemble import gpu_categories
@@ -81,6 +82,20 @@ def _scan(job: ImportJob, chunk: int, look: Look | None) -> tuple[Scanned, bool]
                 except OverflowError as error:
                     raise _too_long(job.path, error, parts.at) from None
                 return _damaged(scanned, damage), True
+        if not in_source and (threads := job.threads()) > 1:
+            ahead = StreamParts(
+                stream,
+                threads,
+                job.args_sink,
+                lambda e: job.tell("read", stream.position, e),
+                look,
+                job.scratch,
+            )
+            try:
+                scanned = ahead.run()
+            except OverflowError as error:
+                raise _too_long(job.path, error, ahead.at) from None
+            return _ended(scanned, stream), False
         scan = EventScan(
             TextWindow(stream, chunk),
             None if in_source else job.args_sink,
@@ -92,11 +107,15 @@ def _scan(job: ImportJob, chunk: int, look: Look | None) -> tuple[Scanned, bool]
             scanned = scan.run()
         except OverflowError as error:
             raise _too_long(job.path, error, scan.window.origin + scan.window.position) from None
-        if stream.behind:
-            scanned.notes["bytes-behind-compressed"] = (1, -1)
-        return _damaged(scanned, stream.damage), in_source
+        return _ended(scanned, stream), in_source
     finally:
         stream.close()
+
+
+def _ended(scanned: Scanned, stream: TextStream) -> Scanned:
+    if stream.behind:
+        scanned.notes["bytes-behind-compressed"] = (1, -1)
+    return _damaged(scanned, stream.damage)
 
 
 def _damaged(scanned: Scanned, damage: str) -> Scanned:

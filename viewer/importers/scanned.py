@@ -20,6 +20,8 @@ SAMPLE_COLUMNS: Final = {"row": np.int64, "series": np.int32, "value": np.float6
 """Row of marks, number in ``series``, value as written."""
 MOST_VALUES: Final = 1000
 """Top-level values that are kept."""
+MOST_AGAIN: Final = 32 << 20
+"""Bytes of columns that are used again."""
 
 
 @dataclass(slots=True)
@@ -58,6 +60,16 @@ class Scanned:
         """Nothing yet; ``folder`` is where large columns may lie."""
         slices, marks = GrowingColumns(SLICE_COLUMNS, folder), GrowingColumns(MARK_COLUMNS, folder)
         return cls(slices, marks, GrowingColumns(SAMPLE_COLUMNS, folder))
+
+    @classmethod
+    def instead_of(cls, used: Scanned, folder: Path | None) -> Scanned:
+        """Nothing yet, in the memory of one whose rows are no longer needed unless that is much."""
+        columns = (used.slices, used.marks, used.samples)
+        if any(c.room * c.row_bytes > MOST_AGAIN for c in columns):
+            return cls.empty(folder)
+        for one in columns:
+            one.rows = 0
+        return cls(*columns)
 
     def add(self, other: Scanned) -> None:
         """Add what the text behind this one holds; ``other`` is used up."""

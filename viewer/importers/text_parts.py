@@ -23,10 +23,11 @@ LEAST: Final = 16 << 20
 """Bytes that are worth a thread."""
 _REACH: Final = 1 << 20
 _PIECE: Final = 2 << 20
-_BORDER: Final = re.compile(rb'\}\s*,\s*(\{)\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|s|bp|tts|cname)"\s*:')
+BORDER: Final = re.compile(rb'\}\s*,\s*(\{)\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|s|bp|tts|cname)"\s*:')
+"""What looks like a border between two events; group 1 is where the second one begins."""
 
 
-class _NotNeededError(Exception):
+class NotNeededError(Exception):
     """The part before this one did not arrive at its beginning."""
 
 
@@ -151,7 +152,7 @@ class TextParts:
 
     def _told(self, part: int, scan: EventScan) -> None:
         if self._not_needed[part].is_set():
-            raise _NotNeededError
+            raise NotNeededError
         window = scan.window
         if window.border is None and part + 1 < len(self._borders):
             self._stop_from(part + 1)
@@ -187,7 +188,7 @@ def _guess(path: Path, size: int, parts: int) -> tuple[list[int], bool]:
         for part in range(1, parts):
             at = size * part // parts
             file.seek(at)
-            found = _BORDER.search(file.read(_REACH))
+            found = BORDER.search(file.read(_REACH))
             if found and at + found.start(1) > borders[-1]:
                 borders.append(at + found.start(1))
     return borders, head[:1] == b"["

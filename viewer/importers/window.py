@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,9 @@ LARGEST: Final = 128 << 20
 class TextWindow:
     """Bytes [origin, origin + filled) of the text; ``position`` (relative to origin) is where reading stands."""
 
+    cross: Callable[[], int | None] = staticmethod(lambda: None)
+    """Called when the border is crossed: tells the next one, None without one. It may raise."""
+
     def __init__(self, stream: TextStream, chunk: int = CHUNK, origin: int = 0, border: int | None = None) -> None:
         """``stream`` begins at ``origin``; at ``border`` the window halts until it is asked to cross it."""
         self._stream = stream
@@ -28,6 +32,16 @@ class TextWindow:
         self.position = 0
         self.ended = False
         self.border = border
+
+    @classmethod
+    def over(cls, room: NDArray[np.uint8], filled: int, stream: TextStream, origin: int, border: int) -> TextWindow:
+        """A window over text that is in memory already: ``filled`` bytes of ``room``, and PAD bytes of zeros.
+
+        Until its border is crossed it leaves the room as it is; what ``stream`` gives comes behind it.
+        """
+        window = cls(stream, 0, origin, border)
+        window._data, window.filled = room, filled
+        return window
 
     @property
     def address(self) -> int:
@@ -47,13 +61,15 @@ class TextWindow:
     def more(self) -> bool:
         """Let go of what lies before ``position`` and bring more text; False when there is no more.
 
-        Where the text up to the border is not enough, the border is gone.
+        Where the text up to the border is not enough, the border is crossed.
 
         Raises:
             OverflowError: a single value takes more than half of LARGEST.
         """
         if self.ended:
             return False
+        if self.border is not None and self.origin + self.filled >= self.border:
+            self.border = self.cross()
         rest = self.filled - self.position
         if rest > self.room // 2:
             if self.room >= LARGEST:
@@ -67,8 +83,6 @@ class TextWindow:
         self.position = 0
         self.filled = rest
         brought = 0
-        if self.border is not None and self.origin + self.filled >= self.border:
-            self.border = None
         most = self.room if self.border is None else min(self.room, self.border - self.origin)
         with memoryview(self._data) as view:  # type: ignore[arg-type]
             while self.filled < most:

@@ -43,10 +43,15 @@ class ArgsWriter:
     def write(self, text: memoryview) -> None:
         """Append text."""
         self.size += len(text)
-        self._pending += text
-        while len(self._pending) >= BLOCK:
-            self._blocks.append(self._pool.submit(_compress, bytes(self._pending[:BLOCK])))
-            del self._pending[:BLOCK]
+        first = min(BLOCK - len(self._pending), len(text)) if self._pending else 0
+        self._pending += text[:first]
+        if len(self._pending) == BLOCK:
+            self._blocks.append(self._pool.submit(_compress, bytes(self._pending)))
+            self._pending.clear()
+        end = first + (len(text) - first) // BLOCK * BLOCK
+        for begin in range(first, end, BLOCK):
+            self._blocks.append(self._pool.submit(_compress, bytes(text[begin : begin + BLOCK])))
+        self._pending += text[end:]
         # Do not run far ahead of the compressor: waiting text is not compressed yet.
         if len(self._blocks) > 64:
             self._blocks[-64].result()
