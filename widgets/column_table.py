@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTa
 
 from viewer.base.column_frame import NS, TEXT, ColumnFrame
 from viewer.base.theme import Theme
+from viewer.base.time import format_exact
 from viewer.base.units import plain_signs
 from widgets.keys import wants_copy
 from widgets.painted import PaintedWidget
@@ -119,7 +120,7 @@ class ColumnModel(QAbstractTableModel):
     def _tip(self, row: int, at: int) -> str:
         column = self.frame.columns[at]
         if column.kind == NS and column.values[row] is not None:
-            return f"{int(column.values[row]):,} ns"
+            return format_exact(int(column.values[row]))
         named = self.frame.class_name(row) if not at else ""
         return f"{column.shown(row)}\n{named}" if named else column.shown(row)
 

@@ -81,6 +81,8 @@ class Overlay:
     """The edge that the pointer would take."""
     zoom: QRectF | None = None
     """The rectangle that is being dragged to zoom to."""
+    zoom_text: str = ""
+    """How long it is."""
 
 
 def note_rect(note: NotePin, font: QFont, area: QRectF) -> QRectF:
@@ -130,6 +132,8 @@ def paint_overlay(
         painter.setPen(QPen(color(theme, "accent"), 1, Qt.PenStyle.DashLine))
         painter.setBrush(color(theme, "accent", 40))
         painter.drawRect(overlay.zoom.adjusted(0.5, 0.5, -0.5, -0.5))
+        if overlay.zoom_text:
+            pill(painter, overlay.zoom_text, overlay.zoom.center().x(), area.top() + 4, theme, area)
     if overlay.tip is not None:
         _paint_tip(painter, overlay.tip, theme, font, area)
 

@@ -114,10 +114,16 @@ class LanesCanvas(PaintedWidget):
         """Where the button went down for what goes on now."""
         return self._press
 
+    @property
+    def dragging(self) -> bool:
+        """Whether something is dragged; a press that may still be a click is none."""
+        return self._doing in ("range", "pan", "note", "rect")
+
     def set_idle_cursor(self, shape: Qt.CursorShape) -> None:
         """The pointer's shape while nothing is dragged."""
         self._idle_cursor = shape
-        self.setCursor(shape)
+        if not self.dragging:
+            self.setCursor(shape)
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours and lay out names anew."""
@@ -265,10 +271,10 @@ class LanesCanvas(PaintedWidget):
             self._doing = "rect"
             self.setCursor(Qt.CursorShape.CrossCursor)
             self.rect_dragged.emit(self._rect_to(at), False)
+        over_note = self._doing == "" and self._note_at(at) is not None
         if self._doing in ("", "range"):
-            over_note = self._doing == "" and self._note_at(at) is not None
             self.setCursor(Qt.CursorShape.OpenHandCursor if over_note else self._idle_cursor)
-            self.pointed.emit(None if over_note else at)
+        self.pointed.emit(None if over_note or self._doing == "note" else at)
         self._last = at
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -278,7 +284,7 @@ class LanesCanvas(PaintedWidget):
             return  # another button is still down
         doing, self._doing = self._doing, ""
         if doing == "pan":
-            self.unsetCursor()
+            self.setCursor(self._idle_cursor)
         elif doing == "note" and self._note_offset is not None and self._active_note is not None:
             offset, self._note_offset = self._note_offset, None
             self.note_moved.emit(self._active_note, offset.x(), offset.y())
@@ -287,7 +293,7 @@ class LanesCanvas(PaintedWidget):
         elif doing in ("press", "alt"):
             self.clicked.emit(at)
         elif doing == "rect" and self._press is not None:
-            self.unsetCursor()
+            self.setCursor(self._idle_cursor)
             self.rect_dragged.emit(self._rect_to(at), True)
         elif doing == "menu":
             self.menu_requested.emit(at)
@@ -297,7 +303,7 @@ class LanesCanvas(PaintedWidget):
         """Give up what is being dragged; whether there was anything."""
         doing, self._doing = self._doing, ""
         self._note_offset = None
-        self.unsetCursor()
+        self.setCursor(self._idle_cursor)
         if doing == "rect":
             self.rect_dragged.emit(None, False)
         return doing not in ("", "press", "menu", "alt")
@@ -349,7 +355,8 @@ class LanesCanvas(PaintedWidget):
 
     def _rect_to(self, at: QPointF) -> QRectF:
         assert self._press is not None
-        return QRectF(self._press, at).normalized().intersected(QRectF(self.rect()))
+        x, y = (min(max(v, 0.0), float(most)) for v, most in ((at.x(), self.width()), (at.y(), self.height())))
+        return QRectF(self._press, QPointF(x, y)).normalized()  # not cut: a level drag has no height
 
     def _far(self, at: QPointF) -> bool:
         assert self._press is not None

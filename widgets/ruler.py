@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QPen,
     QStaticText,
     QTransform,
+    QWheelEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -28,6 +29,9 @@ from widgets.painted import PaintedWidget
 
 HEIGHT: Final = 26
 _DRAG_PX: Final = 4.0
+_NOTCH: Final = 120.0
+GRIP_PX: Final = 4.0
+"""A border of the range is grasped from this close."""
 _MOST_TEXTS: Final = 500
 
 Ticks = Sequence[tuple[float, str, bool, int]]
@@ -39,17 +43,30 @@ class Ruler(PaintedWidget):
 
     Signals:
         range_dragged(float x0, float x1, bool done): a drag with the left button, x0 <= x1.
+        clicked(float x): a press that did not become a drag; double_clicked(float x) likewise.
+        pointed(object): x under the pointer, None when it left.
+        zoomed(float steps, float x): notches of the wheel there; positive zooms in.
+        panned(float px): the wheel turned sideways, or with Shift; positive shows later times.
         menu_requested(QPointF): a right click, or the Menu key.
     """
 
     range_dragged = Signal(float, float, bool)
+    clicked = Signal(float)
+    double_clicked = Signal(float)
+    pointed = Signal(object)
+    zoomed = Signal(float, float)
+    panned = Signal(float)
     menu_requested = Signal(QPointF)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("ruler")
         self.setAccessibleName("Time axis")
-        self.setToolTip("Drag to select a range; right click to choose what the times count from")
+        self.setMouseTracking(True)
+        self.setToolTip(
+            "Drag to select a range, or to move a border of it; a double click zooms to it, the wheel zooms\n"
+            "Right click to choose what the times count from"
+        )
         self._press: float | None = None
         self._dragging = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -59,6 +76,11 @@ class Ruler(PaintedWidget):
         self._range: tuple[float, float] | None = None
         self._cursor: tuple[float, str] | None = None
         self._texts: dict[tuple[str, str], tuple[QStaticText, float, float]] = {}
+
+    @property
+    def pressed(self) -> float | None:
+        """Where the button went down for what goes on now."""
+        return self._press
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
@@ -137,21 +159,48 @@ class Ruler(PaintedWidget):
             self._press, self._dragging = event.position().x(), False
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Drag a range."""
+        """Drag a range, and tell what is pointed at."""
         x = event.position().x()
         if self._press is not None and (self._dragging or abs(x - self._press) >= _DRAG_PX):
             self._dragging = True
             self.range_dragged.emit(min(x, self._press), max(x, self._press), False)
+        elif self._press is None:
+            border = self._range is not None and min(abs(x - edge) for edge in self._range) <= GRIP_PX
+            self.setCursor(Qt.CursorShape.SizeHorCursor if border else Qt.CursorShape.ArrowCursor)
+        self.pointed.emit(x)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """The range is chosen."""
-        if event.button() != Qt.MouseButton.LeftButton:
+        """The range is chosen, or this was a click."""
+        if event.button() != Qt.MouseButton.LeftButton or self._press is None:
             return
-        press, self._press = self._press, None
-        if press is not None and self._dragging:
-            x = event.position().x()
-            self._dragging = False
+        x, press = event.position().x(), self._press
+        if self._dragging:
             self.range_dragged.emit(min(x, press), max(x, press), True)
+        else:
+            self.clicked.emit(x)
+        self._press, self._dragging = None, False
+
+    def cancel_drag(self) -> None:
+        """Give up what is being dragged."""
+        self._press, self._dragging = None, False
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Report the place; the release that follows is no click."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.double_clicked.emit(event.position().x())
+
+    def leaveEvent(self, _: QEvent) -> None:
+        """The pointer left."""
+        self.pointed.emit(None)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom around the pointer; sideways or with Shift, move."""
+        angle = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier or not angle.y():
+            self.panned.emit(-(angle.y() or angle.x()))
+        else:
+            self.zoomed.emit(angle.y() / _NOTCH, event.position().x())
+        event.accept()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Ask for the menu of the axis."""

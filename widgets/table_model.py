@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.base.frames import TableFrame
 from viewer.base.theme import PAINT_NAMES, Theme
+from viewer.base.time import format_exact
 from viewer.base.units import plain_signs
 from widgets.theming import color, safe_tip
 
@@ -124,7 +125,7 @@ class TableModel(QAbstractTableModel):
     def _tip(self, row: int, column: int) -> str:
         text, key = self.frame.rows[row][column], self.frame.keys[row][column]
         if self.exact[column] and key is not None:
-            return f"{int(key):,} ns"
+            return format_exact(int(key))
         named = self.class_name(row)
         return f"{text}\n{named}" if column == 0 and named else text
 

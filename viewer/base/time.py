@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from viewer.base.errors import UsageError, quoted
+from viewer.base.units import MINUS
 
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 _TIME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(ns|us|µs|ms|s|m)?\s*\Z")
@@ -14,7 +15,7 @@ _TIME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(ns|us|µs|ms|s|m)?\s*\Z")
 
 def parse_duration(text: str) -> int:
     """``"12.5ms"`` -> 12_500_000 ns; a bare number is ns. Raises UsageError when it is no time or no whole ns."""
-    match = _TIME.match(text.replace("\u2212", "-"))  # as shown
+    match = _TIME.match(text.replace(MINUS, "-"))  # as shown
     if match is None:
         raise UsageError(f"{quoted(text)} is no time: write a number with ns, us, ms or s, for example 12.5ms.")
     try:
@@ -46,12 +47,13 @@ def format_duration(ns: int | None, digits: int = 3) -> str:
     if ns is None:
         return "–"
     size = abs(ns)
+    sign = MINUS if ns < 0 else ""
     for unit, scale in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)):
         if size >= scale:
-            return f"{ns / scale:,.{digits}f} {unit}"
-    return f"{ns} ns"
+            return f"{sign}{size / scale:,.{digits}f} {unit}"
+    return f"{sign}{size} ns"
 
 
 def format_exact(ns: int) -> str:
     """All nanoseconds with thin grouping: ``1234567`` -> ``"1,234,567 ns"``."""
-    return f"{ns:,} ns"
+    return f"{MINUS if ns < 0 else ''}{abs(ns):,} ns"

@@ -146,6 +146,11 @@ class TimelinePanel(QWidget):
         for part in (canvas, self.ruler):
             part.range_dragged.connect(self._pointer.drag_range)
         canvas.pointed.connect(self._pointer.point)
+        self.ruler.pointed.connect(self._pointer.point_axis)
+        self.ruler.clicked.connect(self._pointer.click_axis)
+        self.ruler.double_clicked.connect(self._pointer.double_click_axis)
+        self.ruler.panned.connect(self.pan)
+        self.ruler.zoomed.connect(lambda steps, x: self.zoom(NOTCH_ZOOM**steps, x))
         self._pointer.hovered.connect(self.hovered)
         self._pointer.moved.connect(self._pointed)
         canvas.note_moved.connect(self.note_moved)
@@ -379,10 +384,10 @@ class TimelinePanel(QWidget):
         overlay.marks = self.kept.bands(view)
         for decorate in self.decorators:
             decorate(view, overlay)
-        overlay.zoom = self.navigation.zooming
+        self.navigation.decorate(overlay)
         if self._pointer.cursor is not None:
             overlay.cursor_x = self._pointer.cursor.x()
-            if self._pointer.dragging is None:
+            if self._pointer.dragging is None and not self.canvas.dragging:
                 session, hit, step = self._lanes.session, self._pointer.hit, self._pointer.step
                 scrolled = 0 if hit is not None and hit.row.pinned else top
                 overlay.tip = tip_of(session, hit, self.zero.at_ns, step, self._pointer.cursor, scrolled)

@@ -16,6 +16,7 @@ from viewer.analyses.flows import onward, origins
 from viewer.base.frames import Hit
 from viewer.base.selection import GroupRef, SliceRef, TimeRange
 from viewer.base.time import format_duration
+from viewer.base.units import plain_signs
 from viewer.base.work import CancelToken
 from viewer.panels.context import JobContext
 from viewer.panels.lane_menu import menu_actions
@@ -106,7 +107,7 @@ class TimelineMenu(QObject):
             menu.addSeparator()
             menu.addAction(
                 f"Copy Time ({exact(at - self._panel.origin_ns)})",
-                lambda: self._copy(exact(at - self._panel.origin_ns)),
+                lambda: self._copy(plain_signs(exact(at - self._panel.origin_ns))),
             )
             lane = hit.row.lane.key if hit.row.lane is not None else ""
             kept = self._panel.kept
@@ -131,7 +132,7 @@ class TimelineMenu(QObject):
         copy = menu.addMenu("Copy")
         copy.addAction("Name", lambda: self._copy(name))
         copy.addAction("Duration", lambda: self._copy(exact(time.length_ns)))
-        copy.addAction("Start", lambda: self._copy(exact(time.start_ns - self._panel.origin_ns)))
+        copy.addAction("Start", lambda: self._copy(plain_signs(exact(time.start_ns - self._panel.origin_ns))))
         args = copy.addAction("Args", lambda: self._copy(self._args(ref)))
         args.setEnabled(int(trace.slices.args_len[ref.index]) > 0)
         menu.addAction("Find All of This Name", lambda: self.find_name(name)).setEnabled(bool(name))

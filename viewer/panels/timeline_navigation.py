@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QRectF, QTimer, Signal
 
 from viewer.base.selection import TimeRange
+from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
 from viewer.panels.timeline_motion import TimelineMotion
 from viewer.views import viewport
 from viewer.views.lane_hit import time_at, x_of
 from viewer.views.view_history import ViewHistory, ViewState
+from widgets.lane_overlay import Overlay
 
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
@@ -150,6 +152,14 @@ class TimelineNavigation(QObject):
             window = viewport.centred(at, window.length_ns, extent)
         width = self._panel.canvas.width()
         self._panel.set_window(viewport.zoomed(window, NOTCH_ZOOM**steps, x_of(window, width, at), width, extent))
+
+    def decorate(self, overlay: Overlay) -> None:
+        """Add the rectangle that is being dragged to zoom to, and how long it is."""
+        window, width = self._panel.window(), self._panel.canvas.width()
+        overlay.zoom = self.zooming
+        if self.zooming is not None and window is not None:
+            a, b = (time_at(window, width, x) for x in (self.zooming.left(), self.zooming.right()))
+            overlay.zoom_text = format_duration(b - a)
 
     def _zoom_to_rect(self, rect: QRectF | None, done: bool) -> None:
         window = self._panel.window()

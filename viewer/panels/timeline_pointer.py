@@ -16,9 +16,10 @@ from viewer.panels.lane_picker import LanePicker
 from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_overlay import describe, selected_range
 from viewer.views import viewport
-from viewer.views.lane_hit import time_at
+from viewer.views.lane_hit import time_at, x_of
 from viewer.views.shifted import gap_moved, moved
 from viewer.views.step_bands import StepBand
+from widgets.ruler import GRIP_PX
 
 if TYPE_CHECKING:
     from viewer.panels.timeline import TimelinePanel
@@ -46,6 +47,8 @@ class TimelinePointer(QObject):
         self.hit: Hit | None = None
         self.step: StepBand | None = None
         self.dragging: TimeRange | None = None
+        self._other: int | None = None
+        """The border that stays (shown time) while the one across from it is dragged."""
         self.picker = LanePicker(context, lambda: lanes.placement)
 
     def forget(self) -> None:
@@ -65,8 +68,17 @@ class TimelinePointer(QObject):
         self.cursor = at
         self._on_screen = self._panel.canvas.mapToGlobal(at) if at is not None else None
         self.update_hit()
-        self._panel.measure.follow(at)
+        measure = self._panel.measure
+        measure.follow(at)
+        if not measure.on:
+            border = at is not None and self._opposite(at.x(), at.y()) is not None
+            shape = Qt.CursorShape.SizeHorCursor if border else Qt.CursorShape.ArrowCursor
+            self._panel.canvas.set_idle_cursor(shape)
         self.moved.emit()
+
+    def point_axis(self, x: float | None) -> None:
+        """The pointer is on the ruler, at an x of the canvas: its time shows across all ranks."""
+        self.point(None if x is None else QPointF(x, -1.0))
 
     def follow(self) -> None:
         """The canvas moved or changed its size under a mouse that rests: look at what is under it now."""
@@ -134,32 +146,70 @@ class TimelinePointer(QObject):
             self._panel.toggle_group(hit.row.group.id)
 
     def drag_range(self, x0: float, x1: float, done: bool) -> None:
-        """Show the dragged range; select it when the drag is done."""
+        """Show the dragged range; select it when the drag is done. A drag of a border moves that border."""
         window = self._panel.window()
         if window is None:
             return
-        press, measure = self._panel.canvas.pressed, self._panel.measure
+        press, measure, ruler = self._panel.canvas.pressed, self._panel.measure, self._panel.ruler.pressed
         if measure.drag(press, self.cursor, done):
             return
+        start = press.x() if press is not None else ruler if ruler is not None else x0
         y0 = press.y() if press is not None else -1.0
         y1 = self.cursor.y() if self.cursor is not None else y0
-        if press is not None and press.x() > x0:
-            y0, y1 = y1, y0
-        a, b = measure.snapped(QPointF(x0, y0)), measure.snapped(QPointF(x1, y1))
+        if self.dragging is None:
+            self._other = self._opposite(start, y0)
+        x, fixed = (x0 if start > x0 else x1), self._other
+        if fixed is None:
+            fixed = measure.snapped(QPointF(start, y0))
+        moving = measure.snapped(QPointF(x, y1))
+        a, b = min(fixed, moving), max(fixed, moving)
         span = TimeRange(a, max(b, a + 1))
         if done:
             self.dragging = None
-            self._select_range(span)
+            self._select_range(span, moved_border=self._other is not None)
         else:
             self.dragging = span
         self.moved.emit()
 
-    def _select_range(self, span: TimeRange) -> None:
+    def _opposite(self, x: float, y: float = -1.0) -> int | None:
+        """The border of the selected range across from the one that lies at a point of the canvas, or of the ruler.
+
+        While ranks are shifted, the borders lie on the lanes of the rank whose range it is.
+        """
+        window, selection = self._panel.window(), self._lanes.shown(self._context.selection)
+        chosen = selection.range
+        if window is None or chosen is None:
+            return None
+        if self._lanes.shifts and y >= 0:
+            row = self._lanes.placement.at(self._lanes.placement.content_y(y, self._panel.scroll_top))
+            if row is None or row.group.id != selection.group:
+                return None
+        width = self._panel.canvas.width()
+        far, border = min((abs(x_of(window, width, t) - x), t) for t in (chosen.start_ns, chosen.end_ns))
+        return None if far > GRIP_PX else chosen.start_ns if border == chosen.end_ns else chosen.end_ns
+
+    def click_axis(self, x: float) -> None:
+        """A click on the ruler beside the selected range drops it."""
+        window, chosen = self._panel.window(), self._lanes.shown(self._context.selection).range
+        if window is not None and chosen is not None:
+            at = time_at(window, self._panel.canvas.width(), x)
+            if not chosen.start_ns <= at <= chosen.end_ns and self._opposite(x) is None:
+                self._context.select(replace(self._context.selection, range=None))
+
+    def double_click_axis(self, x: float) -> None:
+        """Zoom to the selected range that the ruler shows there."""
+        window, chosen = self._panel.window(), self._lanes.shown(self._context.selection).range
+        if window is None or chosen is None or self._panel.extent is None:
+            return
+        if chosen.start_ns <= time_at(window, self._panel.canvas.width(), x) <= chosen.end_ns:
+            self._panel.set_window(viewport.focused(chosen, self._panel.extent))
+
+    def _select_range(self, span: TimeRange, *, moved_border: bool) -> None:
         """Select a range. While ranks are shifted it is one of the rank that it was dragged over."""
         now = replace(self._context.selection, slice=None, gap=None, range=span)
         if self._lanes.shifts:
             row = self._lanes.placement.at(self.cursor.y() + self._panel.scroll_top) if self.cursor else None
-            group = row.group.id if row is not None else now.group
+            group = row.group.id if row is not None and not moved_border else now.group
             by = self._lanes.shifts.get(group, 0) if group is not None else 0
             now = replace(now, range=moved(span, -by), group=group)
         self._context.select(now)
@@ -202,6 +252,7 @@ class TimelinePointer(QObject):
             return
         if self.dragging is not None:
             self.dragging = None
+            self._panel.ruler.cancel_drag()
             self.moved.emit()
         elif not dragged:
             self._panel.lane_tools.emphasise("")

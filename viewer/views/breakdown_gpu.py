@@ -11,6 +11,7 @@ from viewer.analyses.neighbours import Neighbour, before_after, concurrent
 from viewer.base.frames import Figure, PanelFrame, Section
 from viewer.base.ids import Paint
 from viewer.base.theme import PAINT_NAMES
+from viewer.base.time import format_exact
 from viewer.views.collective import collective_sections
 from viewer.views.figures import TableMaker, absent, dur, exact, lane_name, num, part, plural, shown, word
 from viewer.views.kernel_args import CONFIGURATION_KEYS, collective_section, configuration_section, copy_section
@@ -158,7 +159,9 @@ def _gap_figure(label: str, which: Neighbour) -> Figure:
         "This start − the end of the previous slice" if label == "previous" else "Start of the next slice − this end"
     ) + "; negative when the two overlap."
     if which.gap_ns < 0:
-        return Figure(f"overlap {side}", f"{exact(-which.gap_ns)} (gap {which.gap_ns:,} ns)", how, tone="warning")
+        return Figure(
+            f"overlap {side}", f"{exact(-which.gap_ns)} (gap {format_exact(which.gap_ns)})", how, tone="warning"
+        )
     return Figure(f"gap {side}", exact(which.gap_ns), how)
 
 

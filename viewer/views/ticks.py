@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from viewer.base.selection import TimeRange
+from viewer.base.units import MINUS
 
 LABEL_PX: Final = 96
 """Least distance between two labels."""
@@ -83,7 +84,7 @@ def exact(ns: int) -> str:
 def fixed(ns: int, scale: int, decimals: int) -> str:
     """``ns / scale`` with so many decimals, exact (integer arithmetic), cut after the last one."""
     whole, rest = divmod(abs(ns), scale)
-    sign = "-" if ns < 0 else ""
+    sign = MINUS if ns < 0 else ""
     if decimals == 0:
         return f"{sign}{whole:,}"
     return f"{sign}{whole:,}.{rest * 10**decimals // scale:0{decimals}d}"

@@ -49,7 +49,7 @@ def test_an_svg_says_title_note_selection_and_names(qtbot: QtBot, tmp_path: Path
     assert "What <happened>" in texts
     assert "look: here" in texts
     assert "500.000 us  ·  communication  ·  rank 0, stream 20" in texts
-    assert any("window -50 us to 950 us after the first GPU start" in t for t in texts)
+    assert any("window \u221250 us to 950 us after the first GPU start" in t for t in texts)
     assert said == [f"selected {NCCL!r}, 500.000 us, rank 0, the longest with 'ALLREDUCE' in its name."]
     tips = [e.text for e in ElementTree.fromstring(path.read_bytes()).iterfind(".//s:rect/s:title", NS)]
     assert f"{HOSTILE.replace(chr(7), chr(92) + 'x07')}, 75.000 us" in tips

@@ -232,6 +232,7 @@ def test_drag_selects_a_range_of_exactly_what_was_dragged_over(open_desk: Desk) 
     window, width = open_desk.window, open_desk.canvas.width()
     expected = TimeRange(*(window.start_ns + int(x * window.length_ns / width) for x in (200, 500)))
     assert open_desk.context.selection == Selection(range=expected)
+    open_desk.key(Key.Key_Escape)
     open_desk.drag(end, start)
     assert open_desk.context.selection.range == expected
     # A look at a slice keeps the range.

@@ -90,6 +90,12 @@ def test_a_rectangle_is_zoomed_to(desk: Desk, button: Qt.MouseButton, modifiers:
     assert asked == []
 
 
+def test_a_level_drag_zooms_as_well(desk: Desk) -> None:
+    before, width = desk.window, desk.canvas.width()
+    desk.drag(QPoint(200, 60), QPoint(500, 60), RIGHT)
+    assert desk.window == TimeRange(*(before.start_ns + int(x * before.length_ns / width) for x in (200, 500)))
+
+
 def test_a_rectangle_brings_its_lanes_to_the_top(desk: Desk) -> None:
     desk.panel.resize(1100, 260)
     QApplication.processEvents()

@@ -37,7 +37,7 @@ def test_places(text: str, expected: int | TimeRange) -> None:
         ("soon", "no time"),
         ("30ms:12ms", "ends before it begins"),
         ("0.1ns", "finer than a nanosecond"),
-        ("9s", "outside of the job, which lasts from -5 ms to 2 s"),
+        ("9s", "outside of the job, which lasts from \u22125 ms to 2 s"),
         ("+9s", "outside"),
         ("8s:9s", "outside"),
         ("1e400s", "no time"),

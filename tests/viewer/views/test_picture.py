@@ -99,7 +99,7 @@ def test_title_subtitle_axis_lanes_legend_and_footer_are_there() -> None:
     s = job(2)
     scene = picture_scene(s, request(s))
     assert words(scene, "title") == ["Why rank 1 waits"]
-    assert words(scene, "subtitle") == ["ranks 0, 1 · NVIDIA A100-SXM4-80GB · node-7 · 1.100 ms from -150.000 us"]
+    assert words(scene, "subtitle") == ["ranks 0, 1 · NVIDIA A100-SXM4-80GB · node-7 · 1.100 ms from \u2212150.000 us"]
     assert words(scene, "header") == [
         "rank 0",
         "node-7 · NVIDIA A100-SXM4-80GB",
@@ -107,14 +107,14 @@ def test_title_subtitle_axis_lanes_legend_and_footer_are_there() -> None:
         "node-7 · NVIDIA A100-SXM4-80GB",
     ]
     assert words(scene, "lane") == ["stream 7", "stream 20", "thread 4001"] * 2
-    assert words(scene, "axis") == ["time (us)", *(f"{t} us" for t in range(-100, 901, 100))]
+    assert words(scene, "axis") == ["time (us)", "\u2212100 us", *(f"{t} us" for t in range(0, 901, 100))]
     assert words(scene, "legend") == ["compute", "communication", "memory", "operator", "runtime call"]
     assert "  ·  ".join(words(scene, "footer")).split("  ·  ") == [
         "rank0.json 00000000",
         "rank1.json 01010101",
         "digests: head+tail",
         "ranks 0, 1",
-        "window -150 us to 950 us after the first GPU start",
+        "window \u2212150 us to 950 us after the first GPU start",
         "clock: base times applied",
         f"Rankscope {__version__}",
     ]

@@ -23,7 +23,7 @@ def test_one_file_names_it_with_its_digest_rank_window_clock_and_version() -> No
         "rank0.json",
         "digest (head+tail) 00000000",
         "rank 0",
-        "window -50 us to 1.25 ms after the first GPU start",
+        "window \u221250 us to 1.25 ms after the first GPU start",
         "clock: base times applied",
         f"Rankscope {__version__}",
     ]

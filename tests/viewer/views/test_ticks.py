@@ -14,7 +14,7 @@ UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def value_ns(text: str) -> Decimal:
-    number, unit = text.replace(",", "").removeprefix("+").split(" ")
+    number, unit = text.replace(",", "").replace("\u2212", "-").removeprefix("+").split(" ")
     return Decimal(number) * UNIT_NS[unit]
 
 
@@ -34,8 +34,8 @@ def labels(axis: Axis) -> list[str]:
         (12_345_678_901, 1_000, "12.345678 s", "+1,000 ns"),
         (12_345_678_901, 100, "12.345678 s", "+910 ns"),
         (12_345_678_901, 10, "12.345678 s", "+901 ns"),
-        (-1_500_000, 3_000_000, "", "-1.5 ms"),
-        (-345_678_901, 100, "-345.679 ms", "+100 ns"),
+        (-1_500_000, 3_000_000, "", "\u22121.5 ms"),
+        (-345_678_901, 100, "\u2212345.679 ms", "+100 ns"),
     ],
 )
 def test_labels_at_every_scale(start: int, length: int, base: str, first: str) -> None:
@@ -84,5 +84,5 @@ def test_the_origin_may_lie_at_the_epoch() -> None:
 def test_exact_keeps_every_digit() -> None:
     assert exact(12_345_678_000) == "12.345678 s"
     assert exact(0) == "0 ns"
-    assert exact(-1_500) == "-1.5 us"
-    assert fixed(-1_500, 1_000, 1) == "-1.5"
+    assert exact(-1_500) == "\u22121.5 us"
+    assert fixed(-1_500, 1_000, 1) == "\u22121.5"
