@@ -7,11 +7,8 @@ base; what the base has none of has no percent.
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import Any, Final
-
-import msgspec
 
 from viewer.analyses.comparison.compare import Comparison, RunFigures
 from viewer.analyses.comparison.figures import Figures, Identity, Scatter
@@ -21,6 +18,7 @@ from viewer.analyses.comparison.waterfall import HOW as CAUSES_HOW
 from viewer.analyses.comparison.waterfall import Waterfall
 from viewer.analyses.findings.base import JobFinding
 from viewer.base.ids import Paint
+from viewer.base.json_text import encode_json
 from viewer.store.session import Session
 
 SCHEMA: Final = "rankscope.compare/1"
@@ -76,14 +74,14 @@ def compare_report(found: Comparison) -> Json:
                 "test": f.test,
                 "delta": f.delta,
                 "significant": f.significant,
-                "why": _text(f.why) or None,
+                "why": f.why or None,
                 "how": f.how,
             }
             for f in found.fingerprint
         ],
         "memory": [
             {
-                "label": _text(m.label),
+                "label": m.label,
                 "base_allocated_bytes": m.base_allocated,
                 "test_allocated_bytes": m.test_allocated,
                 "base_reserved_bytes": m.base_reserved,
@@ -91,10 +89,7 @@ def compare_report(found: Comparison) -> Json:
             }
             for m in found.memory
         ],
-        "surroundings": [
-            {"name": _text(d.name), "base": d.base and _text(d.base), "test": d.test and _text(d.test)}
-            for d in found.surroundings
-        ],
+        "surroundings": [{"name": d.name, "base": d.base, "test": d.test} for d in found.surroundings],
         "findings": {
             "gained": [_finding(f) for f in found.findings_gained],
             "lost": [_finding(f) for f in found.findings_lost],
@@ -106,7 +101,7 @@ def compare_report(found: Comparison) -> Json:
 
 def encode_compare(data: Json) -> bytes:
     """The report as readable JSON (UTF-8, ends with a line break)."""
-    return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
+    return encode_json(data)
 
 
 def percent(delta_ns: int | None, base_ns: int | None) -> float | None:
@@ -114,16 +109,12 @@ def percent(delta_ns: int | None, base_ns: int | None) -> float | None:
     return 100 * delta_ns / base_ns if delta_ns is not None and base_ns else None
 
 
-def _text(text: str) -> str:
-    return os.fsencode(text).decode("utf-8", "replace")
-
-
 def _run(session: Session, run: RunFigures | None, found: Comparison, side: int) -> Json:
     sizes = {i.trace.meta.world_size for i in session.inputs if i.trace.meta.world_size is not None}
     over = found.figures.over_steps.get("span_ns") if found.figures is not None else None
     return {
         "inputs": [
-            {"path": _text(str(i.path)), "rank": i.rank, "digest": i.trace.meta.imported.digest} for i in session.inputs
+            {"path": str(i.path), "rank": i.rank, "digest": i.trace.meta.imported.digest} for i in session.inputs
         ],
         "world_size": sizes.pop() if len(sizes) == 1 else None,
         "ranks": run.ranks if run else None,
@@ -155,8 +146,8 @@ def _causes(found: Comparison) -> list[Json]:
         return []
     return [
         {
-            "id": _text(c.id),
-            "label": _text(c.label),
+            "id": c.id,
+            "label": c.label,
             "kind": c.kind,
             "base_ns": c.base_ns,
             "test_ns": c.test_ns,
@@ -173,7 +164,7 @@ def _causes(found: Comparison) -> list[Json]:
 
 def where(found: Comparison, unit: int | None) -> str | None:
     """The rank (or device) that has most of a change."""
-    return None if unit is None else _text(found.pairing.pairs[unit].label)
+    return None if unit is None else found.pairing.pairs[unit].label
 
 
 def _numbers(identity: Identity) -> Json:
@@ -208,7 +199,7 @@ def _ranks(figures: Figures | None) -> list[Json]:
     rows = figures.ranks if figures is not None else ()
     return [
         {
-            "label": _text(r.label),
+            "label": r.label,
             "base": _numbers(r.base) | {"step": _scatter(r.base_step)},
             "test": _numbers(r.test) | {"step": _scatter(r.test_step)},
             "delta_ns": r.delta_ns,
@@ -220,11 +211,11 @@ def _ranks(figures: Figures | None) -> list[Json]:
 
 def _row(found: Comparison, row: Change) -> Json:
     return {
-        "name": _text(row.name),
+        "name": row.name,
         "class": _CLASSES.get(row.paint),
         "status": row.status,
-        "base_names": [_text(n) for n in row.base_names],
-        "test_names": [_text(n) for n in row.test_names],
+        "base_names": list(row.base_names),
+        "test_names": list(row.test_names),
         "base_ns": row.base_ns,
         "test_ns": row.test_ns,
         "delta_ns": row.delta_ns,
@@ -248,21 +239,21 @@ def _row(found: Comparison, row: Change) -> Json:
 
 def _finding(finding: JobFinding) -> Json:
     return {
-        "id": _text(finding.id),
+        "id": finding.id,
         "kind": finding.kind,
-        "title": _text(finding.title),
+        "title": finding.title,
         "severity": finding.severity,
         "saving_ns_per_step": finding.saving_ns_per_step,
         "confident": finding.confident,
-        "next_step": _text(finding.next_step),
+        "next_step": finding.next_step,
     }
 
 
 def _kept(base: JobFinding, test: JobFinding) -> Json:
     return {
-        "id": _text(base.id),
-        "base_title": _text(base.title),
-        "test_title": _text(test.title),
+        "id": base.id,
+        "base_title": base.title,
+        "test_title": test.title,
         "base_saving_ns_per_step": base.saving_ns_per_step,
         "test_saving_ns_per_step": test.saving_ns_per_step,
     }

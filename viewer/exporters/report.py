@@ -8,13 +8,10 @@ stay whole, by launch); ``links`` always describe the whole file, and ``collecti
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from viewer.analyses.attribution import DeviceFigures, attribute
 from viewer.analyses.collective.communication import communication
@@ -26,6 +23,7 @@ from viewer.analyses.steps import Step, step_table
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, Paint
+from viewer.base.json_text import encode_json
 from viewer.exporters.report_clock import clock_part, late_rank_part, straggler_part
 from viewer.exporters.report_collectives import collectives_part
 from viewer.exporters.report_communication import communication_part, rank_communication_part
@@ -70,7 +68,7 @@ def report(
         "inputs": [_input(session, item) for item in session.inputs],
         "failures": [
             {
-                "path": _text(error.path),
+                "path": error.path,
                 "problem": error.problem,
                 "where": error.where,
                 "next_step": error.next_step,
@@ -107,7 +105,7 @@ def report(
 
 def encode_report(data: Json) -> bytes:
     """The report as readable JSON (UTF-8, ends with a line break)."""
-    return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
+    return encode_json(data)
 
 
 def write_report(path: Path, data: Json) -> None:
@@ -128,25 +126,23 @@ def _window(session: Session, window: tuple[int, int] | None) -> Json | None:
     return {"start_ns": window[0], "end_ns": window[1], "origin_ns": session.origin_ns()}
 
 
-def _text(text: str) -> str:
-    """A path as text that JSON can hold: bytes that are no UTF-8 are replaced."""
-    return os.fsencode(text).decode("utf-8", "replace")
-
-
 def _finding(finding: Finding) -> Json:
-    return asdict(finding) | {"message": _text(finding.message), "where": _text(finding.where)}
+    return asdict(finding) | {
+        "message": finding.message,
+        "where": finding.where,
+    }
 
 
 def _job_finding(finding: Finding) -> Json:
     return {
         "id": finding.code,
         "kind": "input",
-        "title": _text(finding.message),
+        "title": finding.message,
         "severity": finding.severity,
         "count": finding.count,
         "saving_ns_per_step": None,
         "confident": True,
-        "evidence": [{"text": _text(finding.where)}] if finding.where else [],
+        "evidence": [{"text": finding.where}] if finding.where else [],
         "next_step": None,
     }
 
@@ -162,7 +158,7 @@ def _input(session: Session, item: Input) -> Json:
     ]
     ledger = meta.ledger
     return {
-        "path": _text(str(item.path)),
+        "path": str(item.path),
         "format": meta.format,
         "bytes": meta.imported.size,
         "digest": meta.imported.digest,

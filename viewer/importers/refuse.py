@@ -11,11 +11,39 @@ from viewer.importers.tar_headers import is_tar
 STEP: Final = "Give a trace that torch.profiler or another writer of Chrome's trace format exported (also as .gz)."
 _KNOWN: Final = (
     (b"SQLite format 3\0", "is an SQLite database", "Open the profiler's JSON trace instead."),
+    (b"\x1f\x8b", "is compressed twice", "Unpack it once, for example with gunzip."),
+    (b"\x28\xb5\x2f\xfd", "is compressed twice", "Unpack it once."),
+    (b"BZh", "is compressed twice", "Unpack it once."),
+    (b"\xfd7zXZ\0", "is compressed twice", "Unpack it once."),
+    (
+        b"version https://git-lfs.github.com/",
+        "is a pointer of Git LFS, not the file that it stands for",
+        "Run git lfs pull, or download the file itself.",
+    ),
     (b"PK\x03\x04", "is an archive inside an archive", "Unpack the outer one and give what is inside."),
     (b"\x04\x22\x4d\x18", "is compressed with lz4", "Unpack it with lz4 -d first."),
     (b"ARROW1", "is an Arrow file", STEP),
     (b"\x7fELF", "is a program", STEP),
 )
+
+_BY_NAME: Final = (
+    (
+        (".nsys-rep", ".qdrep"),
+        "is an Nsight Systems report, whose format is not public",
+        "Profile with torch.profiler, or export it with nsys and give the JSON.",
+    ),
+    (
+        (".xplane.pb",),
+        "is a profile of XLA as protobuf (XPlane)",
+        "Give the trace.json.gz of the same profile: it lies beside it, or XProf's trace viewer downloads it.",
+    ),
+    (
+        (".pftrace", ".perfetto-trace"),
+        "is a trace of Perfetto as protobuf",
+        "Convert it with traceconv json and give the JSON.",
+    ),
+)
+"""(ends of the name, what it is, next step) of binary files that have no mark of their own."""
 
 _FOREIGN: Final = (
     (
@@ -52,12 +80,9 @@ def foreign_json(head: bytes) -> tuple[str, str] | None:
 
 def refusal(path: Path, head: bytes, size: int) -> tuple[str, str, str]:
     """(problem, place, next step) of a file of ``size`` bytes whose text begins with ``head``."""
-    if path.suffix == ".nsys-rep":
-        return (
-            "is an Nsight Systems report, whose format is not public",
-            "",
-            "Profile with torch.profiler, or export it with nsys and give the JSON.",
-        )
+    binary = b"\0" in head[:4096] or not head[:64].isascii()
+    if binary and (told := next(((what, step) for ends, what, step in _BY_NAME if path.name.endswith(ends)), None)):
+        return told[0], "", told[1]
     if not head and size:
         return (
             "is compressed, but nothing of it can be unpacked",
@@ -76,6 +101,12 @@ def refusal(path: Path, head: bytes, size: int) -> tuple[str, str, str]:
         return "holds nothing but space", "", STEP
     if b"\0" in head[:4096]:
         return "is a binary file, no JSON", "byte 0", STEP
+    if re.match(rb"<(!doctype html|html)\b", text, re.IGNORECASE):
+        return (
+            "is a web page (HTML), no trace",
+            "",
+            "If it was downloaded, it may be a page about the file: download the file itself.",
+        )
     place = f"byte {len(head) - len(text)}"
     first = text[:1].decode("latin-1")
     shown = first if first.isprintable() else repr(first)[1:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 import numpy as np
@@ -95,13 +96,14 @@ def _draw(
         return
     first = int(known[0])  # what has begun goes on
     lowest = height - hair
-    scale = lowest / (axis.high - axis.low)
+    # In halves: the span of a counter from -1e308 to 1e308 is no float.
+    half_low, half_span = axis.low / 2, max(axis.high / 2 - axis.low / 2, sys.float_info.min)
 
     def row(values: NDArray[np.float64]) -> NDArray[np.int32]:
-        return (lowest - np.rint((values[first:] - axis.low) * scale)).astype(np.int32)
+        return (lowest - np.rint((values[first:] / 2 - half_low) / half_span * lowest)).astype(np.int32)
 
     upper, lower, end = row(high), row(low), row(last)
-    base = min(max(round(lowest + axis.low * scale), 0), lowest)  # where 0 is, or the border nearest to it
+    base = min(max(round(lowest + half_low / half_span * lowest), 0), lowest)  # where 0 is, or the border nearest to it
     under = np.maximum(upper, base) if fill is not None else lower
     ground_from = np.minimum(lower, base) if fill is not None else upper
     upper[1:] = np.minimum(upper[1:], end[:-1])

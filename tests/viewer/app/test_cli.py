@@ -135,6 +135,18 @@ def test_json_goes_to_stdout_or_to_a_file(job_folder: Path, tmp_path: Path, caps
     assert capsys.readouterr().out == ""
 
 
+def test_reports_of_files_whose_names_are_no_text(job_folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Two of one rank, so that sentences hold the names too."""
+    for name in (b"b\xff.json", b"c\xfe.json"):
+        (tmp_path / os.fsdecode(name)).write_text(trace_text(0))
+    paths = [str(tmp_path / os.fsdecode(n)) for n in (b"b\xff.json", b"c\xfe.json")]
+    assert main(["analyze", *paths, "--json", "-", "--html", str(tmp_path / "p.html")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert any("b\ufffd.json" in e["text"] for f in report["findings"] for e in f["evidence"])
+    assert main(["compare", *paths, "--json", str(tmp_path / "c.json")]) == 0
+    assert json.loads((tmp_path / "c.json").read_text("utf-8"))["schema"] == "rankscope.compare/1"
+
+
 def test_a_window_cuts(job_folder: Path, capsys: Capture) -> None:
     def device(*words: str) -> Any:
         assert main(["analyze", str(job_folder / "rank 0.json"), "--json", "-", *words]) == 0

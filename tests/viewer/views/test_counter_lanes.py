@@ -86,6 +86,20 @@ def test_columns_hold_every_instant_once_or_share_it(length: int) -> None:
     assert ((gaps == 0) | (gaps == 1)).all()  # a column begins within the last instant of the one before, or after it
 
 
+@pytest.mark.parametrize(("low", "high"), [(-9e307, 9e307), (0.0, 1.7e308), (-1.7e308, 1.7e308), (-1.7e308, 0.0)])
+def test_values_near_the_ends_of_what_a_float_holds_are_drawn(low: float, high: float) -> None:
+    session = job([(100, low), (500, high)])
+    placement = place(build_tree(session))
+    frame = LanePainter(session, placement, theme()).frame(TimeRange(0, 900), 90, 0, placement.height, 1.0)
+    row = next(r for r in placement.rows if r.lane is not None and r.lane.label == "Queue")
+    y, height = round(row.y + LANE_PAD), round(row.row_height)
+    ink = 0xFF000000 | int.from_bytes(bytes(rgb(series_color(theme(), 0))), "big")
+    lines = frame.image[y : y + height] == ink
+    assert lines[height - 1, 30]
+    assert lines[0, 80]
+    assert not lines[:, 5].any()
+
+
 @pytest.mark.parametrize("dpr", [1.0, 1.25, 2.0])
 @pytest.mark.parametrize("window", [TimeRange(0, 900), TimeRange(250, 350), TimeRange(298, 303), TimeRange(-50, 4000)])
 def test_every_pixel_column_goes_from_the_smallest_to_the_largest_value_in_its_time(

@@ -19,6 +19,7 @@ from viewer.app.gate.loads import given_figure, load_output, read_figures
 from viewer.app.gate.manifest import Load, Manifest, read_manifest
 from viewer.app.options import JobOptions
 from viewer.base.errors import InputError, RankscopeError, UsageError
+from viewer.base.json_text import encode_json
 from viewer.base.run_record import ACCEPT_SCHEMA, Accepted, Commit, RunFigure
 from viewer.store.baseline import BaselineStore, new_id, time_text
 from viewer.store.session import Session
@@ -248,15 +249,13 @@ def _beyond(figures: dict[str, RunFigure], limits: list[tuple[str, RunFigure]]) 
 
 
 def _finish(options: argparse.Namespace, data: list[dict[str, Any]], failures: list[str], beyond: list[str]) -> int:
-    import msgspec
-
     from viewer.exporters.gate_data import check_data
     from viewer.exporters.gate_junit import check_junit
     from viewer.exporters.gate_text import check_markdown, check_text
 
     whole = check_data(data, failures)
     if options.json:
-        encoded = msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
+        encoded = encode_json(whole)
         say_bytes(encoded) if options.json == "-" else write_file(Path(options.json), encoded)
     if options.junit:
         write_file(Path(options.junit), check_junit(whole))

@@ -16,6 +16,7 @@ from viewer.app.analyze import check_writable, write_file
 from viewer.app.console import complain, say, say_bytes
 from viewer.app.gate.loads import UNITS, is_higher_better
 from viewer.base.errors import InputError, RankscopeError, UsageError
+from viewer.base.json_text import encode_json
 from viewer.base.run_record import Better
 from viewer.exporters.watch_data import Watched, watch_data, watch_markdown, watch_text
 from viewer.exporters.watch_svg import watch_svg
@@ -88,7 +89,7 @@ def run_watch(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace, data: dict[str, Any], series: list[Watched]) -> None:
     if options.json:
-        encoded = msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
+        encoded = encode_json(data)
         say_bytes(encoded) if options.json == "-" else write_file(Path(options.json), encoded)
     if options.markdown:
         write_file(Path(options.markdown), watch_markdown(data).encode("utf-8", "replace"))
