@@ -163,10 +163,10 @@ def make_trace(
         **{name: about(name) for name in numbers},
         **{name: text_about(name) for name in ("dtype", "group", "group_desc", "group_ranks")},
     )
-    ends = RawFlows(
+    ends = RawFlows.filled(
         time_ns=np.array([f[3] for f in flows], np.int64),
         phase=np.array([ord(f[0]) for f in flows], np.uint8),
-        id=np.array([f[1] for f in flows], np.int64),
+        ids=np.array([f[1] for f in flows], np.int64),
         cat=np.array([code(f[2]) for f in flows], np.int32),
         pid=np.array([f[4] for f in flows], np.int64),
         tid=np.array([f[5] for f in flows], np.int64),

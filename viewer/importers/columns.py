@@ -350,24 +350,23 @@ def _paired(
 _FLOWS: Final = tuple(map(ord, "stf"))
 _META: Final = ord("M")
 _COUNTER: Final = ord("C")
+_INSTANT: Final = ~np.isin(np.arange(256), (0, _META, _COUNTER, *_FLOWS))
+"""By phase."""
 
 
 def _instants(marks: Columns, tracks: Tracks) -> RawMarks | None:
-    chosen = ~np.isin(marks["phase"], (0, _META, _COUNTER, *_FLOWS)) & (marks["time_ns"] != ABSENT)
+    chosen = _INSTANT[marks["phase"]] & (marks["time_ns"] != ABSENT)
     if not chosen.any():
         return None
-    own = {k: marks[k][chosen] for k in ("time_ns", "phase", "name", "args_off", "args_len")}
-    track = marks["track"][chosen]
-    return RawMarks(**own, pid=tracks.pid[track], tid=tracks.tid[track], cat=tracks.cat[track])
+    own = {k: marks[k][chosen] for k in ("time_ns", "phase", "name", "args_off", "args_len", "track")}
+    return RawMarks(**own, tracks=tracks)
 
 
 def _flows(marks: Columns, tracks: Tracks) -> RawFlows | None:
     chosen = np.isin(marks["phase"], _FLOWS)
     if not chosen.any():
         return None
-    own = {k: marks[k][chosen] for k in ("time_ns", "phase", "id")}
-    track = marks["track"][chosen]
-    return RawFlows(**own, pid=tracks.pid[track], tid=tracks.tid[track], cat=tracks.cat[track])
+    return RawFlows(**{k: marks[k][chosen] for k in ("time_ns", "phase", "id", "track")}, tracks=tracks)
 
 
 def _counters(scanned: Scanned, marks: Columns, tracks: Tracks, strings: list[str]) -> RawCounters | None:

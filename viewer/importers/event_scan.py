@@ -198,8 +198,9 @@ class EventScan:
             end = value_end(window.address, window.position, window.filled)
             if end < window.filled or (end == window.filled and window.ended):
                 return int(end)
-            if not window.more():
+            if window.ended:
                 return -1
+            window.more()  # that there is no more may be all that was missing
 
     # The event array -------------------------------------------------------------------------------------------------
 

@@ -102,8 +102,19 @@ def _slices(raw: RawTrace, rules: RuleTable, order: Arranged) -> dict[str, Any]:
 
 def _id_texts(values: NDArray[np.int64], strings: list[str]) -> Any:
     number = np.empty(len(values), np.int32)
-    distinct = values[number_keys(values.reshape(-1, 1), number)].tolist()
-    return pa.array([_id_text(v, strings) for v in distinct], pa.large_string()).take(pa.array(number))
+    return _texts_of(values[number_keys(values.reshape(-1, 1), number)], number, strings)
+
+
+def _texts_of(ids: NDArray[np.int64], number: NDArray[np.int32], strings: list[str]) -> Any:
+    """The ids ``ids[number]`` as texts."""
+    return pa.array([_id_text(v, strings) for v in ids.tolist()], pa.large_string()).take(pa.array(number))
+
+
+def _by_time(times: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Rows by time, else as they stand."""
+    if (times[1:] >= times[:-1]).all():
+        return np.arange(len(times), dtype=np.int32)
+    return np.argsort(times, kind="stable").astype(np.int32)
 
 
 def _id_text(value: int, strings: list[str]) -> str:
@@ -131,27 +142,38 @@ def paints(
             number[one] = number.max() + 1
         else:
             flat[one] = rules.paint(text[one], "")
-    out = np.empty(n, np.uint8)
-    rows, keys = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for begin in range(0, n, PIECE):
-        end = min(begin + PIECE, n)
-        some = cats(begin, end)
-        out[begin:end] = flat[some]
-        work = np.flatnonzero(number[some] >= 0)
-        rows.append(work + begin)
-        keys.append(number[some[work]] * width + name[begin:end][work] % width)
-    work, pair = np.concatenate(rows), np.concatenate(keys)
     categories = np.flatnonzero(number >= 0)[np.argsort(number[number >= 0])]
+
+    def pairs(begin: int, some: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of the rows from ``begin`` on are GPU work, and the pair of each of those."""
+        work = np.flatnonzero(number[some] >= 0)
+        return work, number[some[work]] * width + name[begin : begin + PIECE][work] % width
+
+    out = np.empty(n, np.uint8)
     if len(categories) * width > max(_DENSE, 4 * n):
+        rows, keys = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for begin in range(0, n, PIECE):
+            some = cats(begin, min(begin + PIECE, n))
+            out[begin : begin + PIECE] = flat[some]
+            work, pair = pairs(begin, some)
+            rows.append(work + begin)
+            keys.append(pair)
+        work, pair = np.concatenate(rows), np.concatenate(keys)
         place = np.empty(len(pair), np.int32)
         distinct = pair[number_keys(pair.reshape(-1, 1), place)]
         out[work] = _paints_of_pairs(categories[distinct // width], distinct % width, strings, rules)[place]
         return out
     table = np.zeros(len(categories) * width, np.uint8)
-    table[pair] = 1
+    for begin in range(0, n, PIECE):
+        table[pairs(begin, cats(begin, min(begin + PIECE, n)))[1]] = 1
     distinct = np.flatnonzero(table)
     table[distinct] = _paints_of_pairs(categories[distinct // width], distinct % width, strings, rules)
-    out[work] = table[pair]
+    for begin in range(0, n, PIECE):
+        some = cats(begin, min(begin + PIECE, n))
+        piece = out[begin : begin + PIECE]
+        piece[:] = flat[some]
+        work, pair = pairs(begin, some)
+        piece[work] = table[pair]
     return out
 
 
@@ -206,14 +228,15 @@ def _marks(raw: RawTrace) -> dict[str, Any]:
     m = raw.marks
     if m is None:
         return {}
-    o = np.argsort(m.time_ns, kind="stable")
+    o = _by_time(m.time_ns)
+    track = m.track[o]
     return {
         "time_ns": m.time_ns[o],
         "phase": m.phase[o],
-        "lane_pid": _id_texts(m.pid[o], raw.strings),
-        "lane_tid": _id_texts(m.tid[o], raw.strings),
+        "lane_pid": _texts_of(m.tracks.pid, track, raw.strings),
+        "lane_tid": _texts_of(m.tracks.tid, track, raw.strings),
         "name": m.name[o],
-        "cat": m.cat[o],
+        "cat": m.tracks.cat[track],
         "args_off": m.args_off[o],
         "args_len": m.args_len[o],
     }
@@ -223,7 +246,7 @@ def _counters(raw: RawTrace) -> dict[str, Any]:
     c = raw.counters
     if c is None:
         return {}
-    o = np.argsort(c.time_ns, kind="stable")
+    o = _by_time(c.time_ns)
     return {
         "time_ns": c.time_ns[o],
         "pid": _id_texts(c.pid[o], raw.strings),
@@ -242,19 +265,16 @@ def _flows(raw: RawTrace, lanes: Lanes, order: Arranged) -> dict[str, Any]:
     used = lanes.of_track >= 0
     # The lowest lane first: GPU work is bound to before annotations on the same stream.
     distinct = np.unique(np.stack([s.tracks.pid[used], s.tracks.tid[used], lanes.of_track[used]], axis=1), axis=0)
-    pairs = np.empty((len(distinct) + len(f.pid), 2), np.int64)
-    pairs[: len(distinct)] = distinct[:, :2]
-    pairs[len(distinct) :, 0], pairs[len(distinct) :, 1] = f.pid, f.tid
-    track = np.empty(len(pairs), np.int32)
-    tracks = len(number_keys(pairs, track))
-    del pairs
-    lanes_by_track, lanes_begin = group_stable(track[: len(distinct)], tracks)
+    pairs = np.ascontiguousarray(np.concatenate([distinct[:, :2], np.stack([f.tracks.pid, f.tracks.tid], axis=1)]))
+    thread = np.empty(len(pairs), np.int32)
+    threads = len(number_keys(pairs, thread))
+    lanes_by_thread, lanes_begin = group_stable(thread[: len(distinct)], threads)
     bound = np.empty(len(f.time_ns), np.int32)
     bind_to_slices(
         f.time_ns,
-        track[len(distinct) :],
+        thread[len(distinct) :][f.track],
         lanes_begin,
-        distinct[lanes_by_track, 2],
+        distinct[lanes_by_thread, 2],
         order.by_time,
         order.lane_begin,
         s.start_ns,
@@ -262,7 +282,7 @@ def _flows(raw: RawTrace, lanes: Lanes, order: Arranged) -> dict[str, Any]:
         order.parent,
         bound,
     )
-    by_time = np.argsort(f.time_ns, kind="stable").astype(np.int32)
+    by_time = _by_time(f.time_ns)
 
     def target(begin: int, end: int) -> NDArray[np.int64]:
         there = bound[by_time[begin:end]]
@@ -270,5 +290,6 @@ def _flows(raw: RawTrace, lanes: Lanes, order: Arranged) -> dict[str, Any]:
         out[there >= 0] = order.place[there[there >= 0]]
         return out
 
-    own = {k: taken(getattr(f, k), by_time) for k in ("time_ns", "phase", "id", "cat")}
-    return {**own, "slice": LazyColumn(len(bound), np.int64, target)}
+    own = {k: taken(getattr(f, k), by_time) for k in ("time_ns", "phase", "id")}
+    cat = LazyColumn(len(bound), np.int32, lambda a, b: f.tracks.cat[f.track[by_time[a:b]]])
+    return {**own, "cat": cat, "slice": LazyColumn(len(bound), np.int64, target)}

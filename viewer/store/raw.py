@@ -34,6 +34,20 @@ class Tracks:
     def __len__(self) -> int:
         return len(self.pid)
 
+    @classmethod
+    def distinct(cls, pid: I64, tid: I64, cat: I32, **given: NDArray[Any]) -> tuple[I32, Tracks]:
+        """The track of each event, and all tracks. What is not given is absent (is_async: False)."""
+        n = len(pid)
+        absent = (("device", ABSENT), ("stream", ABSENT), ("is_async", 0))
+        keys = np.empty((n, 6), np.int64)
+        columns = [pid, tid, cat, *(given.get(column, otherwise) for column, otherwise in absent)]
+        for i, column in enumerate(columns):
+            keys[:, i] = column
+        track = np.empty(n, np.int32)
+        found = keys[number_keys(keys, track)]
+        pids, tids, cats, devices, streams, flags = (found[:, i].copy() for i in range(6))
+        return track, cls(pids, tids, devices, streams, cats.astype(np.int32), flags != 0)
+
 
 @dataclass(slots=True)
 class RawSlices:
@@ -61,15 +75,8 @@ class RawSlices:
             values = given.pop(column, None)
             return np.full(n, otherwise, kind) if values is None else values
 
-        ids = [get("pid", 0), get("tid", 0), get("device", ABSENT), get("stream", ABSENT)]
-        is_async = get("is_async", 0, np.bool_)
-        keys = np.empty((n, 6), np.int64)
-        for i, column in enumerate((*ids, cat, is_async)):
-            keys[:, i] = column
-        track = np.empty(n, np.int32)
-        distinct = keys[number_keys(keys, track)]
-        pid, tid, device, stream = (distinct[:, i].copy() for i in range(4))
-        tracks = Tracks(pid, tid, device, stream, distinct[:, 4].astype(np.int32), distinct[:, 5] != 0)
+        extra = {k: given.pop(k) for k in ("device", "stream", "is_async") if k in given}
+        track, tracks = Tracks.distinct(get("pid", 0), get("tid", 0), cat, **extra)
         corr, ext, args_off = (get(c, ABSENT) for c in ("corr", "ext", "args_off"))
         args_len = get("args_len", 0, np.int32)
         assert not given, f"unknown columns: {sorted(given)}"
@@ -108,28 +115,31 @@ class RawSlices:
 
 @dataclass(slots=True)
 class RawMarks:
-    """Instants, in file order: see the ``marks`` table."""
+    """Instants, in file order: see the ``marks`` table. ``track`` indexes ``tracks``."""
 
     time_ns: I64
     phase: NDArray[np.uint8]
-    pid: I64
-    tid: I64
     name: I32
-    cat: I32
     args_off: I64
     args_len: I32
+    track: I32
+    tracks: Tracks
 
 
 @dataclass(slots=True)
 class RawFlows:
-    """Flow ends, in file order: see the ``flows`` table."""
+    """Flow ends, in file order: see the ``flows`` table. ``track`` indexes ``tracks``."""
 
     time_ns: I64
     phase: NDArray[np.uint8]
     id: I64
-    cat: I32
-    pid: I64
-    tid: I64
+    track: I32
+    tracks: Tracks
+
+    @classmethod
+    def filled(cls, time_ns: I64, phase: NDArray[np.uint8], ids: I64, cat: I32, pid: I64, tid: I64) -> RawFlows:
+        """From a value per flow end of everything."""
+        return cls(time_ns, phase, ids, *Tracks.distinct(pid=pid, tid=tid, cat=cat))
 
 
 @dataclass(slots=True)

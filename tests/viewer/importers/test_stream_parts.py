@@ -172,3 +172,11 @@ def test_a_compressed_file_opened_alone_is_read_by_several_threads(
         np.testing.assert_array_equal(getattr(alone.slices, name), getattr(together.slices, name))
     assert alone.meta.ledger == together.meta.ledger
     assert [together.args(i) for i in (0, 250, 499)] == [{"i": i} for i in (0, 250, 499)]
+
+
+def test_a_value_that_ends_with_the_text_is_told_as_by_one() -> None:
+    text = b'{"a": 1, "distributedInfo": {"rank": 0}'
+    parts, sunk = _parts(text, 2, 300)
+    scanned = parts.run()
+    assert "before its closing bracket" in scanned.stopped
+    assert _all_of(scanned, sunk) == _alone(text)

@@ -141,7 +141,7 @@ def test_flows_bind_to_the_deepest_slice_of_their_thread() -> None:
             pid=i64(1, 1, 1, 0),
             tid=i64(1, 1, 2, 7),
         ),
-        flows=RawFlows(
+        flows=RawFlows.filled(
             i64(200, 15, 40, 30, 55),
             np.frombuffer(b"sstsf", np.uint8),
             i64(1, 2, 3, 4, 5),
@@ -161,7 +161,7 @@ def test_flows_bind_to_the_deepest_slice_of_their_thread() -> None:
 
 def test_no_slices_at_all() -> None:
     none = i64()
-    flows = RawFlows(i64(1), np.frombuffer(b"s", np.uint8), i64(1), i32(A), i64(1), i64(1))
+    flows = RawFlows.filled(i64(1), np.frombuffer(b"s", np.uint8), i64(1), i32(A), i64(1), i64(1))
     trace = trace_of(RawTrace(list(STRINGS), RawSlices.filled(none, none, i32(), i32()), flows=flows))
     assert len(trace) == len(trace.rows) == len(trace.lanes) == 0
     assert trace.flows.slice.tolist() == [ABSENT]
