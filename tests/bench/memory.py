@@ -124,7 +124,8 @@ import json, resource, sys, time
 from pathlib import Path
 from viewer.importers.opening import JobOpener
 from viewer.store.cache import Cache
-from viewer.analyses.memory.categories import categories_at_peak, held_rows
+from viewer.analyses.memory.categories import held_rows
+from viewer.analyses.memory.parts import categories_at_peak
 from viewer.analyses.memory.figures import memory_figures
 small, large, folder = map(Path, sys.argv[1:4])
 cache = Cache(folder / "cache")

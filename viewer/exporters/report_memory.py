@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from viewer.analyses.memory.categories import categories_at_peak
 from viewer.analyses.memory.churn import churn
 from viewer.analyses.memory.figures import MemoryFigures, memory_figures, rank_peaks, source_of
 from viewer.analyses.memory.growth import capacity, growth
 from viewer.analyses.memory.layout import FailedRequest, failed_requests, layout_after, outside, unusable
+from viewer.analyses.memory.parts import categories_at_peak
 from viewer.analyses.memory.theory import compare
 from viewer.store.session import Input, Session
 

@@ -14,6 +14,9 @@ I32 = NDArray[np.int32]
 F64 = NDArray[np.float64]
 U32 = NDArray[np.uint32]
 
+_STRIP = 32
+"""Columns that are filled together: their part of the image stays near."""
+
 
 @kernel
 def fill_layers(image: U32, first: int, edges: I32, colors: U32) -> Any:
@@ -26,12 +29,14 @@ def fill_layers(image: U32, first: int, edges: I32, colors: U32) -> Any:
         colors: uint32[layers].
     """
     height, width = image.shape
-    for layer in range(len(colors)):
-        for column in range(width):
-            top = max(edges[layer + 1, column] - first, 0)
-            bottom = min(edges[layer, column] - first, height)
-            for row in range(top, bottom):
-                image[row, column] = colors[layer]
+    for left in range(0, width, _STRIP):
+        right = min(left + _STRIP, width)
+        for layer in range(len(colors)):
+            for column in range(left, right):
+                top = max(edges[layer + 1, column] - first, 0)
+                bottom = min(edges[layer, column] - first, height)
+                for row in range(top, bottom):
+                    image[row, column] = colors[layer]
 
 
 @kernel

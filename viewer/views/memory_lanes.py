@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from viewer.analyses.counters import value_at
 from viewer.analyses.memory.figures import device_name, source_of
 from viewer.analyses.memory.growth import capacity
+from viewer.analyses.memory.settle import SLACK
 from viewer.base.allocator import CATEGORY_NAMES, Category
 from viewer.base.frames import LaneRow
 from viewer.base.ids import LaneKind
@@ -125,27 +125,22 @@ def memory_values(session: Session, lane: LaneRow, time_ns: int) -> tuple[str, .
     if not parts:
         return (READING,)
     # Of several segments, the last that has begun.
-    begun = [
-        p
-        for p in parts
-        if any(len(s.time_ns) and s.time_ns[0] <= p[0].clock.to_raw(time_ns) for s in p[2].lines.values())
-    ]
+    begun = [p for p in parts if p[2].first_ns is not None and p[2].first_ns <= p[0].clock.to_raw(time_ns)]
     item, _, levels = (begun or parts)[-1]
     raw = item.clock.to_raw(time_ns)
     out = []
     for name, one in levels.lines.items():
-        value = value_at(one, raw)
-        out.append(
-            f"{LINE_NAMES[name]}: {'not told before this time' if value is None else format_bytes(round(value))}"
-        )
+        value = one.at(raw)
+        out.append(f"{LINE_NAMES[name]}: {'not told before this time' if value is None else format_bytes(value)}")
     room = lane_capacity(session, lane)
     if room is not None:
         out.append(f"capacity: {format_bytes(room)}")
     if levels.categories is not None:
-        held = levels.categories.at(np.array([raw], np.int64))[:, 0]
-        if held.min() < 0:
+        series = levels.categories
+        held, over = series.after(np.searchsorted(series.time, [raw], "right"))
+        if over[0] > SLACK * held.sum():
             out.append("its blocks sum to more: frees are missing in the events")
-        told = sorted(((int(v), CATEGORY_NAMES[c]) for c, v in enumerate(held) if v > 0), reverse=True)
+        told = sorted(((int(v), CATEGORY_NAMES[c]) for c, v in enumerate(held[:, 0]) if v > 0), reverse=True)
         out += [f"  {name}: {format_bytes(size)}" for size, name in told]
     return tuple(out)
 

@@ -1,4 +1,4 @@
-"""What the memory lane of one device is drawn from: its step lines, where they peak, and bytes by category."""
+"""What the memory lane of one device is drawn from: its step lines with their extremes, and bytes by category."""
 
 from __future__ import annotations
 
@@ -8,63 +8,120 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.counters import BLOCK, Series
 from viewer.analyses.memory.figures import device_blocks
 from viewer.analyses.memory.growth import capacity
-from viewer.analyses.memory.series import CategorySeries, category_series, step_lines
-from viewer.base.allocator import BEFORE
+from viewer.analyses.memory.series import CategorySeries, StepLine, category_series, step_lines
+from viewer.jit import memory_columns as loops
 from viewer.store.session import Input, Session
 
 I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
 
-_CHUNK: Final = 64
 CAPACITY_FROM: Final = 0.5
 """The axis reaches up to the device's capacity where so much of it was reserved: else the lines would lie flat."""
+FINE: Final = 8
+"""Parts of a column that are not told apart: where blocks of events are that short, they are not looked into."""
+DRAWN: Final = ("allocated", "reserved")
+_COARSE: Final = 1
+"""The level of blocks (of 256 events) at whose largest instants bytes by category are kept."""
 
 
-class PeakIndex:
-    """Finds the largest of any stretch of values quickly: its place is kept for every power of two chunks."""
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Stretches of steps of some columns of pixels.
 
-    def __init__(self, values: F64) -> None:
-        self._values = values
-        n = len(values)
-        starts = np.arange(0, n, _CHUNK)
-        padded = np.full(len(starts) * _CHUNK, -np.inf)
-        padded[:n] = values
-        level = starts + np.argmax(padded.reshape(-1, _CHUNK), axis=1) if n else starts
-        self._levels = [level.astype(np.int64)]
-        step = 1
-        while 2 * step <= len(starts):
-            left, right = self._levels[-1][:-step], self._levels[-1][step:]
-            self._levels.append(np.where(values[right] > values[left], right, left))
-            step *= 2
+    ``begin`` int64[n]: the first step that counts, what is in force when the column begins; ``end`` one past the last;
+    ``known`` bool[n]: whether there is a step at all, ``before`` bool[n]: whether the first step lies in it.
+    """
 
-    def largest(self, a: I64, b: I64) -> I64:
-        """int64[n]: the place of the largest value of each stretch [a, b), b > a."""
-        short = b - a <= 2 * _CHUNK
-        best = self._near(a, b, int((b - a)[short].max(initial=_CHUNK)))
-        long = np.flatnonzero(~short)
-        if len(long):
-            first, last = -(-a[long] // _CHUNK), b[long] // _CHUNK  # whole chunks, at least one
-            power = np.floor(np.log2(last - first)).astype(np.int64)
-            found = [self._near(np.minimum(last * _CHUNK, b[long] - 1), b[long], _CHUNK)]
-            whole = np.empty(len(long), np.int64)
-            for p in np.unique(power).tolist():
-                mine = power == p
-                x, y = self._levels[p][first[mine]], self._levels[p][last[mine] - (1 << p)]
-                whole[mine] = np.where(self._values[y] > self._values[x], y, x)
-            for other in (*found, whole):
-                now = best[long]
-                best[long] = np.where(self._values[other] > self._values[now], other, now)
-        return best
+    begin: I64
+    end: I64
+    known: NDArray[np.bool_]
+    before: NDArray[np.bool_]
 
-    def _near(self, a: I64, b: I64, most: int) -> I64:
-        """Places of the largest among the first ``most`` values of each stretch."""
-        at = np.minimum(a[:, None] + np.arange(most), b[:, None] - 1)
-        column = np.argmax(self._values[at], axis=1)
-        out: I64 = at[np.arange(len(a)), column]
-        return out
+
+@dataclass(frozen=True, eq=False)
+class LineIndex:
+    """A step line with the extremes of its blocks at every level, see :mod:`viewer.jit.memory_columns`.
+
+    ``heads`` are the times of the first steps of blocks, ``far_heads`` of blocks of blocks.
+    """
+
+    line: StepLine
+    heads: I64
+    far_heads: I64
+    levels: I64
+    ends: I64
+    place: I64
+
+    @property
+    def top(self) -> int:
+        """The largest value of all."""
+        return max(int(self.ends[self.levels[-2] :, 1].max()), self.line.before or 0)
+
+    def columns(self, cut: tuple[I64, I64]) -> Columns:
+        """The stretches of steps of columns; a border may move back by an eighth of a column, among many steps.
+
+        Args:
+            cut: int64[n] each, first and last instant of every column, raw ns, not falling.
+        """
+        time, (first, last) = self.line.time, cut
+        n = len(first)
+        edges, begin, end = (np.empty(n, np.int64) for _ in range(3))
+        outer = np.searchsorted(time, [int(first[0]), int(last[-1]) + 1])
+        block, heads = loops.BLOCK, self.heads
+        if int(outer[1] - outer[0]) >= n * FINE * block * loops.BLOCK:
+            block, heads = block * loops.BLOCK, self.far_heads
+        slack = (int(last[-1]) - int(first[0])) // n // FINE
+        loops.find_slots(time, heads, block, first, slack, edges, begin)
+        if slack:  # an instant that two columns share is the later one's
+            end[:-1], end[-1] = edges[1:], outer[1]
+        else:
+            loops.find_slots(time, heads, block, last + 1, 0, end, edges.copy())
+        before = (edges == 0) & (end > 0)
+        return Columns(np.maximum(np.minimum(begin, end - 1), 0), end, end > 0, before)
+
+    def extremes(self, begin: I64, end: I64) -> tuple[I64, I64, I64]:
+        """(least, most, step of the most) of stretches of steps [begin, end); -1 where a stretch is empty."""
+        least, most, at = (np.full(len(begin), -1, np.int64) for _ in range(3))
+        loops.column_extremes(self.line.value, self.levels, self.ends, self.place, begin, end, least, most, at)
+        return least, most, at
+
+    def spans(self, cut: tuple[I64, I64]) -> tuple[int, I64, I64, I64]:
+        """(first column with a value, then of it and all after it: least, most, step of the most; -1 before the first).
+
+        What has begun goes on: there is a value in every later column.
+        """
+        found = self.columns(cut)
+        known = np.flatnonzero(found.known)
+        start = int(known[0]) if len(known) else len(found.known)
+        least, most, at = self.extremes(found.begin[start:], found.end[start:])
+        level, before = self.line.before, np.flatnonzero(found.before[start:])
+        if level is not None and len(before):
+            at[before[most[before] < level]] = -1
+            most[before], least[before] = np.maximum(most[before], level), np.minimum(least[before], level)
+        return start, least, most, at
+
+
+def line_index(line: StepLine) -> LineIndex:
+    """The index of a line; takes a fifth of its room."""
+    sizes = [-(-len(line.value) // loops.BLOCK)]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // loops.BLOCK))
+    levels = np.cumsum([0, *sizes])
+    ends, place = np.empty((levels[-1], 2), np.int64), np.empty(levels[-1], np.int64)
+    loops.first_level(line.value, ends[: sizes[0]], place[: sizes[0]])
+    for a, b, c in zip(levels[:-2], levels[1:-1], levels[2:], strict=True):
+        loops.level_up(ends[a:b], place[a:b], ends[b:c], place[b:c])
+    heads = np.ascontiguousarray(line.time[:: loops.BLOCK])
+    return LineIndex(line, heads, np.ascontiguousarray(heads[:: loops.BLOCK]), levels, ends, place)
+
+
+def _changes(line: StepLine) -> StepLine:
+    """The same line without the steps that change nothing, where these are most of them."""
+    kept = np.flatnonzero(np.diff(line.value, prepend=line.value[0] - 1))
+    if len(kept) * 4 > len(line.value):
+        return line
+    return StepLine(line.name, _read_only(line.time[kept]), _read_only(line.value[kept]), line.before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +130,40 @@ class MemoryLevels:
 
     Attributes:
         lines: "allocated", "live" and "reserved" as far as the source tells them.
-        peaks: of "allocated"; None without that line.
+        drawn: of those that are drawn; "allocated" has a step for every instant of ``categories``.
         categories: bytes by category; None where the source tells neither blocks nor sums.
+        at_highs: int64[blocks, columns], sums of ``categories`` at the largest instants of coarse blocks.
         top: the largest value of any line.
     """
 
-    lines: dict[str, Series]
-    peaks: PeakIndex | None
+    lines: dict[str, StepLine]
+    drawn: dict[str, LineIndex]
     categories: CategorySeries | None
+    at_highs: I64
     top: float
+
+    @property
+    def first_ns(self) -> int | None:
+        """The first instant that a line has a value for."""
+        return min((int(one.time[0]) for one in self.lines.values()), default=None)
+
+    def held_at(self, at: I64) -> I64:
+        """int64[categories, n]: bytes by category after steps of "allocated" (-1: before the first)."""
+        assert self.categories is not None
+        found = np.empty((len(at), self.at_highs.shape[1]), np.int64)
+        kept = np.zeros(len(at), np.bool_)
+        held = self.drawn.get("allocated")
+        if held is not None and len(self.at_highs):
+            block = np.maximum(at, 0) >> 4 * (_COARSE + 1)
+            base = held.levels[_COARSE]
+            kept = (held.place[base + block] == at) & (at >= 0)
+            found[kept] = self.at_highs[block[kept]]
+        series = self.categories
+        lost = np.flatnonzero(~kept)
+        more = np.empty((len(lost), found.shape[1]), np.int64)
+        loops.sums_after(at[lost] + 1, series.first, series.of, series.column, series.delta, series.sums, more)
+        found[lost] = more
+        return series.parts(found)[0]
 
 
 def _key(session: Session, item: Input, device: int) -> tuple[object, ...]:
@@ -104,29 +186,39 @@ def ready_levels(session: Session, item: Input, device: int) -> MemoryLevels | N
 
 def _build(session: Session, item: Input, device: int) -> MemoryLevels:
     trace = item.trace
-    lines = dict(step_lines(trace, device))
+    steps = dict(step_lines(trace, device))
     blocks, sums = device_blocks(trace, device), trace.tables["category_levels"].device == device
     categories = None
     if blocks.stop > blocks.start or sums.any():
         categories = category_series(session, item, device)
-    if "allocated" not in lines and categories is not None:
-        total = _total(categories)
-        if total is not None:
-            lines["allocated"] = total
-    held = lines.get("allocated")
-    top = max((float(one.high.max()) for one in lines.values()), default=0.0)
-    return MemoryLevels(lines, PeakIndex(held.value) if held is not None else None, categories, top)
+    if not steps and categories is not None and len(categories.time):
+        steps["allocated"] = _total(categories)
+    drawn = {name: line_index(line if name == "allocated" else _changes(line)) for name, line in steps.items()
+             if name in DRAWN}  # fmt: skip
+    top = max((float(one.top) for one in drawn.values()), default=0.0)
+    at_highs = np.zeros((0, 1 if categories is None else len(categories.columns)), np.int64)
+    held = drawn.get("allocated")
+    if held is not None and categories is not None and len(held.levels) > _COARSE + 2:
+        at = held.place[held.levels[_COARSE] : held.levels[_COARSE + 1]]
+        at_highs = np.empty((len(at), len(categories.columns)), np.int64)
+        c = categories
+        loops.sums_after(at + 1, c.first, c.of, c.column, c.delta, c.sums, at_highs)
+    return MemoryLevels(steps, drawn, categories, at_highs, top)
 
 
-def _total(categories: CategorySeries) -> Series | None:
+def _total(categories: CategorySeries) -> StepLine:
     """The sum over categories of a source that gives nothing else."""
-    times = np.unique(np.concatenate([*categories.made, *categories.gone] or [np.zeros(0, np.int64)]))
-    times = times[(times != BEFORE) & (times < 2**63 - 1)]
-    if not len(times):
-        return None
-    value = categories.at(times).sum(axis=0).astype(np.float64)
-    starts = np.arange(0, len(value), BLOCK)
-    return Series("allocated", times, value, np.minimum.reduceat(value, starts), np.maximum.reduceat(value, starts))
+    value = np.empty(len(categories.time), np.int64)
+    for begin in range(0, len(value), 1 << 16):
+        done = np.arange(begin, min(begin + (1 << 16), len(value))) + 1
+        value[begin : begin + len(done)] = categories.after(done)[0].sum(axis=0)
+    return StepLine("allocated", _read_only(categories.time.view()), _read_only(value), None)
+
+
+def _read_only(values: I64) -> I64:
+    """As mapped tables are: another type to the compiler."""
+    values.flags.writeable = False
+    return values
 
 
 def axis_top(session: Session, item: Input, device: int, levels: MemoryLevels) -> float:

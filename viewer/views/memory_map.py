@@ -29,7 +29,7 @@ from viewer.views.counter_paint import columns
 from viewer.views.memory_blocks import tell_block
 from viewer.views.memory_lanes import ORDER
 from viewer.views.memory_levels import memory_levels
-from viewer.views.memory_paint import category_colors, packed, peak_instants
+from viewer.views.memory_paint import category_colors, packed, peak_steps
 from viewer.views.palette import rgb
 from viewer.views.ticks import ticks
 
@@ -86,14 +86,14 @@ class MemoryMap:
 def whole_span(session: Session, item: Input, device: int, kind: MapKind) -> MapSpan:
     """All there is to see of a device. Times are the session's."""
     levels = memory_levels(session, item, device)
-    held = levels.lines.get("allocated")
+    held = levels.drawn.get("allocated")
     x0, x1 = 0, 1
-    if held is not None and len(held.time_ns):
-        x0, x1 = int(held.time_ns[0]), int(held.time_ns[-1])
+    if held is not None:
+        x0, x1 = int(held.line.time[0]), int(held.line.time[-1])
     if item.trace.tables["memory_devices"].timed[device]:
         x0, x1 = item.clock.to_session(x0), item.clock.to_session(x1)
     margin = max((x1 - x0) // 100, 1)
-    top = float(held.high.max()) * 1.04 if held is not None else 1.0
+    top = held.top * 1.04 if held is not None else 1.0
     if kind is MapKind.ADDRESSES:
         top = float(_compressed(item.trace, device)[2][-1])
     return MapSpan(x0, x1 + margin, 0.0, max(top, 1.0))
@@ -198,38 +198,35 @@ def _raw_span(item: Input, device: int, span: MapSpan) -> tuple[int, int]:
 def _sizes(session: Session, item: Input, device: int, span: MapSpan, numbers: I32) -> None:
     trace, (tall, wide) = item.trace, numbers.shape
     levels = memory_levels(session, item, device)
-    if levels.peaks is None:
+    if "allocated" not in levels.drawn:
         return
-    known, at = peak_instants(levels, columns(*_raw_span(item, device, span), wide))
-    if not len(known):
+    start, most, at = peak_steps(levels, columns(*_raw_span(item, device, span), wide))
+    if not len(at):
         return
     scale = tall / span.height
-    held = levels.lines["allocated"]
     blocks, rows = device_blocks(trace, device), device_events(trace, device)
     if blocks.start == blocks.stop:
         if levels.categories is None:
             return
-        sums = np.maximum(levels.categories.at(held.time_ns[at]), 0)
-        below = np.zeros(len(known))
+        sums = levels.held_at(at)
+        below = np.zeros(len(at))
         place = (tall - 1 - np.arange(tall))[:, None]
         for c in ORDER:
             above = below + sums[c]
             hit = (place >= np.rint((below - span.y0) * scale)) & (place < np.rint((above - span.y0) * scale))
-            part = numbers[:, known]
-            part[hit] = _CATEGORY - int(c)
-            numbers[:, known] = part
+            numbers[:, start:][hit] = _CATEGORY - int(c)
             below = above
         return
     made, gone = _event_span(trace, device)
-    events = rows.start + at - (len(held.value) - (rows.stop - rows.start))  # a line may begin with the level before
-    out = np.full((tall, len(known)), NOTHING, np.int32)
+    events = rows.start + at
+    out = np.full((tall, len(at)), NOTHING, np.int32)
     size = trace.tables["blocks"].size[blocks].astype(np.int64)
     stack_blocks(
-        made, gone, size, events.astype(np.int64), held.value[at], float(span.y0), float(scale),
+        made, gone, size, events, most.astype(np.float64), float(span.y0), float(scale),
         np.zeros(len(made), np.int32), REST, out,
     )  # fmt: skip
     out[out >= 0] += blocks.start
-    numbers[:, known] = out
+    numbers[:, start:] = out
 
 
 def _event_span(trace: Trace, device: int) -> tuple[I64, I64]:

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.counters import Series, extremes
 from viewer.base.allocator import Category
 from viewer.base.frames import LaneRow
 from viewer.base.selection import TimeRange
@@ -19,16 +18,12 @@ from viewer.views.memory_levels import MemoryLevels
 from viewer.views.palette import rgb
 
 I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
-F64 = NDArray[np.float64]
 
 _STRENGTH: Final = 0.78
 """How strong the layers are: the lines upon them must be seen."""
 _GREY: Final = 0.45
 """How much of the muted colour what is not known has."""
 _DASH: Final = 6
-SLACK: Final = 0.01
-"""Blocks may sum to so much more than the total: sizes are rounded, and events of one instant come one by one."""
 
 
 def packed(color: Any) -> int:
@@ -88,10 +83,8 @@ def draw_memory(
         t0 = item.clock.to_raw(window.start_ns)
         if t0 not in cut:
             cut[t0] = columns(t0, window.length_ns, part.shape[1])
-        _layers(part, levels, cut[t0], first, height, scale, colors)
-        for name, token in (("reserved", "muted"), ("allocated", "text")):
-            if name in levels.lines:
-                _line(part, levels.lines[name], cut[t0], first, lowest, scale, hair, packed(rgb(theme[token])))
+        inks = {name: packed(rgb(theme[token])) for name, token in (("reserved", "muted"), ("allocated", "text"))}
+        _draw(part, levels, cut[t0], first, height, hair, scale, colors, inks)
     room = lane_capacity(session, lane)
     if room is not None and room <= top:
         y = round(lowest - room * scale) - first
@@ -100,82 +93,73 @@ def draw_memory(
             part[y : y + hair, on] = packed(rgb(theme["warning"]))
 
 
-def peak_instants(levels: MemoryLevels, cut: tuple[I64, I64]) -> tuple[I64, I64]:
-    """(columns that have a value, place in "allocated" of the largest value of each)."""
-    times = levels.lines["allocated"].time_ns
-    a = np.searchsorted(times, cut[0], "left")
-    # What was in force when the column began counts, unless something happened at that very instant.
-    a = np.where((a < len(times)) & (times[np.minimum(a, len(times) - 1)] == cut[0]), a, a - 1)
-    b = np.searchsorted(times, cut[1], "right")
-    known = np.flatnonzero(b > 0)
-    assert levels.peaks is not None
-    return known, levels.peaks.largest(np.maximum(a[known], 0), b[known])
+def peak_steps(levels: MemoryLevels, cut: tuple[I64, I64]) -> tuple[int, I64, I64]:
+    """(first column with a value; of it and all after it the largest bytes allocated, and their steps; -1: before)."""
+    start, _, most, at = levels.drawn["allocated"].spans(cut)
+    return start, most, at
 
 
-def trusted(levels: MemoryLevels, times: I64) -> I64:
-    """int64[categories, n]: bytes by category at instants.
-
-    Where blocks sum to more than the source's own total (their frees are not in its events), the total alone is true:
-    it counts as unknown.
-    """
-    assert levels.categories is not None
-    found = levels.categories.at(times)
-    total = found.sum(axis=0)
-    wrong = np.flatnonzero(found.min(axis=0) < -SLACK * np.abs(total))
-    found = np.maximum(found, 0)
-    found[:, wrong] = 0
-    found[Category.UNKNOWN, wrong] = np.maximum(total[wrong], 0)
-    return found
-
-
-def _layers(
+def _draw(
     part: NDArray[np.uint32],
     levels: MemoryLevels,
     cut: tuple[I64, I64],
     first: int,
     height: int,
+    hair: int,
+    scale: float,
+    colors: dict[Category, int],
+    inks: dict[str, int],
+) -> None:
+    """Layers, then lines upon them."""
+    spans = {name: one.spans(cut) for name, one in levels.drawn.items()}
+    if "allocated" in spans:
+        start, _, most, at = spans["allocated"]
+        if len(at):
+            _layers(part, levels, at, most, start, first, height, scale, colors)
+    for name, ink in inks.items():
+        if name in spans and len(spans[name][1]):
+            start, least, most, _ = spans[name]
+            _line(part, least, most, start, first, height - hair, scale, hair, ink)
+
+
+def _layers(
+    part: NDArray[np.uint32],
+    levels: MemoryLevels,
+    at: I64,
+    most: I64,
+    start: int,
+    first: int,
+    height: int,
     scale: float,
     colors: dict[Category, int],
 ) -> None:
-    if levels.peaks is None:
-        return
-    known, at = peak_instants(levels, cut)
-    if not len(known):
-        return
-    held = levels.lines["allocated"]
+    """Stack what is held after steps ``at`` in the columns from ``start`` on."""
     if levels.categories is None:
-        sums = held.value[at][None, :]
+        sums = most[None, :].astype(np.float64)
         inks = [colors[Category.UNKNOWN]]
     else:
-        found = trusted(levels, held.time_ns[at])
-        sums = np.cumsum([found[c] for c in ORDER], axis=0).astype(np.float64)
+        sums = levels.held_at(at)[list(ORDER)].astype(np.float64)
+        np.cumsum(sums, axis=0, out=sums)
         inks = [colors[c] for c in ORDER]
     edges = np.full((len(sums) + 1, part.shape[1]), height, np.int32)
-    edges[1:, known] = height - np.rint(sums * scale).astype(np.int32)
+    edges[1:, start:] = height - np.rint(sums * scale).astype(np.int32)
     fill_layers(part, first, edges, np.array(inks, np.uint32))
 
 
 def _line(
     part: NDArray[np.uint32],
-    one: Series,
-    cut: tuple[I64, I64],
+    least: I64,
+    most: I64,
+    start: int,
     first: int,
     lowest: int,
     scale: float,
     hair: int,
     ink: int,
 ) -> None:
-    low, high, last = extremes(one, *cut)
-    known = np.flatnonzero(~np.isnan(low))
-    if not len(known):
-        return
-    start = int(known[0])
-
-    def row(values: F64) -> I32:
-        return (lowest - np.rint(values[start:] * scale)).astype(np.int32)
-
-    upper, lower, end = row(high), row(low), row(last)
-    upper[1:], lower[1:] = np.minimum(upper[1:], end[:-1]), np.maximum(lower[1:], end[:-1])
+    upper, lower = ((lowest - np.rint(values * scale)).astype(np.int32) for values in (most, least))
+    above, below = upper.copy(), lower.copy()
+    above[1:], below[1:] = np.minimum(upper[1:], lower[:-1]), np.maximum(lower[1:], upper[:-1])  # no gap in a line
     edges = np.full((2, part.shape[1]), lowest + hair, np.int32)
-    edges[0, start:], edges[1, start:] = lower + hair, upper
+    edges[0, start:], edges[1, start:] = below + hair, above
     fill_layers(part, first, edges, np.array([ink], np.uint32))

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from viewer.analyses.memory.categories import block_categories, bytes_by_category, categories_at_peak, held_rows
+from viewer.analyses.memory.categories import block_categories, held_rows
 from viewer.analyses.memory.churn import churn
 from viewer.analyses.memory.figures import (
     HOW,
@@ -22,7 +22,9 @@ from viewer.analyses.memory.figures import (
 from viewer.analyses.memory.growth import capacity, growth
 from viewer.analyses.memory.layout import HOW as LAYOUT_HOW
 from viewer.analyses.memory.layout import FailedRequest, failed_requests, layout_after, outside, unusable
+from viewer.analyses.memory.parts import bytes_by_category, categories_at_peak
 from viewer.analyses.memory.places import instant
+from viewer.analyses.memory.settle import SLACK
 from viewer.analyses.memory.theory import compare
 from viewer.base.allocator import CATEGORY_NAMES
 from viewer.base.frames import Figure, PanelFrame, Section, TableFrame
@@ -35,7 +37,6 @@ from viewer.store.session import Input, Session
 from viewer.views.figures import TableMaker, absent, num, pct, plural, share, shown, since_origin, word
 from viewer.views.memory_blocks import age, block_section, maker_text, pool_text
 from viewer.views.memory_lanes import on_clock
-from viewer.views.memory_paint import SLACK
 
 MOST_BLOCKS: Final = 2_000
 MOST_ROWS: Final = 20
@@ -163,8 +164,8 @@ def _sentence(
     blocks = int(item.trace.tables["blocks"].size[rows].sum())
     if allocated is not None and blocks > allocated * (1 + SLACK):
         text += (
-            f" Its blocks sum to {format_bytes(blocks)}, more than that: frees are missing in its events, so blocks "
-            "and categories are not to be trusted."
+            f" Its blocks sum to {format_bytes(blocks)}, more than that: frees are missing in its events, so the "
+            "list has blocks that are gone, and categories are estimates."
         )
         return text, True
     if found.ooms:
@@ -499,8 +500,6 @@ def ranks_view(session: Session) -> RanksView:
                 f"({labels[fullest]})."
             )
         )
-        if any(v < 0 for x in parts for v in x.values()):
-            sentence += " Negative: blocks sum to more than the source's total, their frees are missing in its events."
         return RanksView(sentence, table.frame(), heat, tuple(targets))
 
     return session.clocked_memo("memory ranks view", build)

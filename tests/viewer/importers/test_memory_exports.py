@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.memory import MIB, FakeAllocator
 from tests.viewer.importers.texts import open_one, problem
-from viewer.analyses.memory.categories import categories_at_peak
 from viewer.analyses.memory.figures import memory_figures, source_of
+from viewer.analyses.memory.parts import categories_at_peak
 from viewer.base.ids import ABSENT
 from viewer.importers.registry import importer_of
 from viewer.store.session import Opened, build_session

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.support.memory import MIB, FakeAllocator, profiler_events
 from tests.support.memory_job import Planted, training
 from tests.support.themes import theme
+from tests.viewer.importers.test_profiler_memory import memory
 from tests.viewer.importers.texts import open_job, write_json
 from viewer.analyses.memory.figures import device_events
-from viewer.analyses.memory.series import CategorySeries
 from viewer.base.allocator import Category
 from viewer.base.frames import LaneRow
 from viewer.base.scene import SceneImage
@@ -23,11 +20,12 @@ from viewer.base.selection import TimeRange
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.views.counter_lanes import has_values, value_axis, values_at
+from viewer.views.counter_paint import columns
 from viewer.views.lane_tree import build_tree, place
 from viewer.views.lanes import LanePainter
 from viewer.views.memory_lanes import ROW_PX, lane_levels
-from viewer.views.memory_levels import PeakIndex
-from viewer.views.memory_paint import category_colors, packed, trusted
+from viewer.views.memory_levels import FINE
+from viewer.views.memory_paint import category_colors, packed, peak_steps
 from viewer.views.memory_panel import choices, memory_view
 from viewer.views.palette import rgb
 from viewer.views.picture import PictureRequest, picture_scene
@@ -41,26 +39,6 @@ def snapshot(tmp_path: Path, a: FakeAllocator, name: str = "rank0.pickle") -> Pa
     path = tmp_path / name
     path.write_bytes(a.pickled())
     return path
-
-
-@settings(max_examples=60)
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=700), st.data())
-def test_the_largest_of_any_stretch_is_found(values: list[int], data: st.DataObject) -> None:
-    array = np.array(values, np.float64)
-    pairs = data.draw(
-        st.lists(
-            st.tuples(st.integers(0, len(values) - 1), st.integers(1, len(values))).map(
-                lambda p: (p[0], max(p[1], p[0] + 1))
-            ),
-            min_size=1,
-            max_size=20,
-        )
-    )
-    a, b = np.array(pairs, np.int64).T.copy()
-    found = PeakIndex(array).largest(a, b)
-    for place_, first, last in zip(found.tolist(), a.tolist(), b.tolist(), strict=True):
-        assert first <= place_ < last
-        assert values[place_] == max(values[first:last])
 
 
 def test_a_snapshot_and_a_trace_have_one_lane_per_device(tmp_path: Path) -> None:
@@ -155,33 +133,53 @@ def test_values_at_an_instant_add_up(tmp_path: Path) -> None:
     assert not has_values(session, lane, TimeRange(first - 10, first))
 
 
-def test_blocks_that_sum_to_more_than_the_total_have_no_layers(tmp_path: Path) -> None:
-    instant = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1}
-    events = [
-        instant
-        | {"ts": 10 * k, "args": {"Total Allocated": 1000, "Total Reserved": 4000, "Bytes": 900, "Addr": 4096 * k,
-                                  "Device Id": 0, "Device Type": 1}}
-        for k in range(1, 5)
-    ]  # fmt: skip
+def test_blocks_that_sum_to_more_than_the_total_are_told(tmp_path: Path) -> None:
+    events = [memory(10 * k, 900, 1000, 4096 * k) for k in range(1, 5)]
     session = open_job(tmp_path, write_json(tmp_path / "trace.json", events)).session
     (lane,) = lanes_of(session)
     ((item, device, levels),) = lane_levels(session, lane, wait=True)
-    times = item.trace.tables["allocator_events"].time_ns[:]
-    assert levels.categories is not None
-    made = [times[:0]] * len(Category)
-    sums = [np.zeros(1, np.int64)] * len(Category)
-    made[Category.ACTIVATIONS], sums[Category.ACTIVATIONS] = times, np.arange(5) * 900
-    none = (times[:0],) * len(Category)
-    zero = (np.zeros(1, np.int64),) * len(Category)
-    beyond = np.array([100, 100, -800, -1700, -2600])
-    shown = CategorySeries(tuple(made), tuple(sums), none, zero, times, beyond)
-    held = trusted(replace(levels, categories=shown), times)
-    assert held[Category.ACTIVATIONS].tolist() == [900, 0, 0, 0]
-    assert held[Category.UNKNOWN].tolist() == [100, 1000, 1000, 1000]
+    assert levels.held_at(np.array([-1, 0, 3])).sum(axis=0).tolist() == [100, 1000, 1000]
     (choice,) = choices(session)
     view = memory_view(session, choice, device_events(item.trace, device).stop - 1, None, CancelToken())
     assert view.warning
     assert "Its blocks sum to 3.516 KiB, more than that" in view.sentence
+    last = item.clock.to_session(int(item.trace.tables["allocator_events"].time_ns[-1]))
+    assert "its blocks sum to more: frees are missing in the events" in values_at(session, lane, last)
+
+
+@pytest.mark.parametrize("since", [0, 300])
+def test_columns_at_every_zoom_show_what_a_plain_look_at_all_events_shows(tmp_path: Path, since: int) -> None:
+    path = tmp_path / "rank0.pickle"
+    path.write_bytes(training(Planted(steps=60)).pickled(since=since))
+    session = open_job(tmp_path, path).session
+    (lane,) = lanes_of(session)
+    ((item, _, levels),) = lane_levels(session, lane, wait=True)
+    e = item.trace.tables["allocator_events"]
+    assert len(levels.at_highs) > 10
+    series, held = levels.categories, levels.lines["allocated"]
+    assert series is not None
+    t0, t1 = int(e.time_ns[0]), int(e.time_ns[-1])
+    for wide in (1, 7, 200, 1500):
+        for share in (1.0, 0.3, 0.01):
+            start = t0 - 1000 + int((t1 - t0) * (1 - share) * 0.6)
+            length = int((t1 - t0) * share) + 2000
+            first, last = columns(start, length, wide)
+            begin, most, at = peak_steps(levels, (first, last))
+            slack = (length // wide) // FINE + 1
+            for k, step in enumerate(at.tolist(), begin):
+                a = int(np.searchsorted(e.time_ns, first[k], "left"))
+                a -= int(a == len(e) or e.time_ns[a] != first[k])
+                b = int(np.searchsorted(e.time_ns, last[k], "right"))
+                level = [held.before] if a < 0 or (a == 0 and e.time_ns[0] >= first[k]) else []
+                level += e.allocated[max(a, 0) : b].tolist()
+                shown = e.allocated[step] if step >= 0 else held.before
+                if shown != max(level):  # an event so near to a border that nobody sees on which side it is
+                    near = np.searchsorted(e.time_ns, [first[k] - slack, last[k] + 1 - slack], "left")
+                    inside = e.allocated[max(a, 0) : near[1]].max(initial=0)
+                    assert inside <= shown <= e.allocated[max(near[0] - 1, 0) : b].max()
+            assert levels.held_at(at).tolist() == series.after(at + 1)[0].tolist()
+            assert levels.held_at(at).sum(axis=0).tolist() == most.tolist()
+            assert begin == np.searchsorted(last, t0)
 
 
 def test_a_picture_shows_the_memory_lane(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from viewer.analyses.findings.advice import advice
 from viewer.analyses.findings.alike import OfDevice, folded
 from viewer.analyses.findings.base import Evidence, JobFinding
-from viewer.analyses.memory.categories import bytes_by_category, held_rows
+from viewer.analyses.memory.categories import held_rows
 from viewer.analyses.memory.edges import block_keys, key_text
 from viewer.analyses.memory.figures import device_blocks
 from viewer.analyses.memory.growth import capacity
 from viewer.analyses.memory.layout import HOW, FailedRequest, failed_requests, outside
+from viewer.analyses.memory.parts import bytes_by_category
 from viewer.analyses.memory.places import devices_of, instant
 from viewer.base.units import format_bytes
 from viewer.base.work import CancelToken

@@ -13,11 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.memory.figures import device_blocks, device_events, memory_figures
+from viewer.analyses.memory.figures import device_blocks, device_events
 from viewer.analyses.memory.makers import maker_slices, slice_bits, stack_bits
 from viewer.analyses.memory.steps import memory_steps
-from viewer.base.allocator import BEFORE, CATEGORY_NAMES, NEVER, NOT_GIVEN, Category
-from viewer.base.ids import ABSENT
+from viewer.base.allocator import BEFORE, NEVER, NOT_GIVEN, Category
 from viewer.store.memory_rules import BlockRule, MemoryRules, shipped_memory_rules
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -233,47 +232,3 @@ def held_at(trace: Trace, device: int, time_ns: int, *, live: bool = False) -> I
     e, rows = trace.tables["allocator_events"], device_events(trace, device)
     count = int(np.searchsorted(e.time_ns[rows], time_ns, "right"))
     return held_rows(trace, device, rows.start + count - 1 if count else None, live=live)
-
-
-def bytes_by_category(session: Session, item: Input, device: int, event: int | None) -> dict[str, int]:
-    """Bytes of the blocks that are held after an event by category, and what the level has beyond blocks."""
-    trace = item.trace
-    rows = held_rows(trace, device, event)
-    found = block_categories(session, item).category[rows]
-    size = trace.tables["blocks"].size[rows]
-    sums = {CATEGORY_NAMES[c]: int(size[found == c].sum()) for c in range(len(CATEGORY_NAMES))}
-    level = _level(trace, device, event)
-    if level is not None:  # made before the recording and not freed in it: profiler events never show such blocks
-        sums[CATEGORY_NAMES[block_categories(session, item).rest]] += level - int(size.sum())
-    return sums
-
-
-def _level(trace: Trace, device: int, event: int | None) -> int | None:
-    d, e = trace.tables["memory_devices"], trace.tables["allocator_events"]
-    value = d.allocated_before[device] if event is None else e.allocated[event]
-    return None if value == ABSENT else int(value)
-
-
-def categories_at_peak(session: Session, item: Input, device: int) -> dict[str, int] | None:
-    """Bytes by category at the peak of allocated memory; None where the source gives neither blocks nor categories."""
-    trace = item.trace
-    found = memory_figures(trace)[device]
-    levels = trace.tables["category_levels"]
-    own = np.flatnonzero(levels.device == device)
-    if len(own):
-        return _levels_at(trace, own, found.peak_at_ns)
-    rows = device_blocks(trace, device)
-    if found.peak_allocated is None or rows.stop == rows.start:
-        return None
-    return bytes_by_category(session, item, device, found.peak_event)
-
-
-def _levels_at(trace: Trace, own: I64, time_ns: int | None) -> dict[str, int]:
-    levels = trace.tables["category_levels"]
-    out = dict.fromkeys(CATEGORY_NAMES, 0)
-    for category in range(len(CATEGORY_NAMES)):
-        rows = own[levels.category[own] == category]
-        at = len(rows) if time_ns is None else int(np.searchsorted(levels.time_ns[rows], time_ns, "right"))
-        if at:
-            out[CATEGORY_NAMES[category]] = int(levels.value[rows[at - 1]])
-    return out

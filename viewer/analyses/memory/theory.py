@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from viewer.analyses.memory.categories import categories_at_peak
+from viewer.analyses.memory.parts import categories_at_peak
 from viewer.base.job_card import JobCard
 from viewer.store.session import Input, Session
 

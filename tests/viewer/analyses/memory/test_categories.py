@@ -13,12 +13,11 @@ from tests.viewer.importers.test_profiler_memory import memory
 from tests.viewer.importers.texts import open_job, write_json
 from viewer.analyses.memory.categories import (
     block_categories,
-    bytes_by_category,
-    categories_at_peak,
     held_at,
     held_rows,
 )
 from viewer.analyses.memory.figures import memory_figures
+from viewer.analyses.memory.parts import bytes_by_category, categories_at_peak
 from viewer.base.allocator import CATEGORY_NAMES, Category
 from viewer.store.memory_rules import parse_memory_rules, shipped_memory_rules
 from viewer.store.session import Input, Session

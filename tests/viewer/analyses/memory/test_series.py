@@ -14,7 +14,6 @@ from tests.viewer.analyses.memory.test_categories import opened
 from tests.viewer.importers.test_memory_exports import ROWS, T
 from tests.viewer.importers.test_torch_snapshot import busy
 from tests.viewer.importers.texts import open_job, write_json
-from viewer.analyses.counters import extremes, value_at
 from viewer.analyses.memory.categories import block_categories, held_at
 from viewer.analyses.memory.series import category_series, step_lines
 from viewer.base.allocator import CATEGORY_NAMES
@@ -27,12 +26,10 @@ def test_lines_are_the_levels_with_the_one_before(tmp_path: Path) -> None:
     lines = step_lines(trace, 0)
     assert list(lines) == ["allocated", "live", "reserved"]
     for name, line in lines.items():
-        assert line.value.tolist() == [getattr(d, f"{name}_before")[0], *getattr(e, name).tolist()]
+        assert (line.before, line.value.tolist()) == (getattr(d, f"{name}_before")[0], getattr(e, name).tolist())
     line = lines["allocated"]
-    first, last = line.time_ns[3:4], line.time_ns[30:31]
-    _, high, _ = extremes(line, first, last)
-    assert high[0] == e.allocated[2:30].max()
-    assert value_at(line, int(line.time_ns[0]) - 1) is None
+    assert [line.at(int(e.time_ns[k])) for k in (0, 7)] == [e.allocated[0], e.allocated[7]]
+    assert line.at(int(line.time[0]) - 1) is None
 
 
 @pytest.mark.parametrize("live", [False, True])
