@@ -1,4 +1,4 @@
-"""Opening a snapshot of five million allocator events: time, memory, and what is computed of it afterwards."""
+"""A snapshot of five million allocator events: opening it, what is computed of it afterwards, and frames of it."""
 
 from __future__ import annotations
 
@@ -165,3 +165,10 @@ def figures(folder: Path, scale: float) -> Iterator[dict[str, Any]]:
     yield at_most("its figures", told["figures"], "s", 1)
     yield at_most("its categories", told["categories"], "s", 2)
     yield at_most("what is held at an instant", told["held"], "s", 0.1)
+    from tests.bench.memory_frames import lanes, maps
+
+    yield from lanes(large, folder)
+    large.unlink()
+    twice = folder / "twice.pickle"
+    write_snapshot(twice, 2 * events)
+    yield from maps(twice, folder)

@@ -216,8 +216,9 @@ def _warm_memory(folder: Path) -> None:
     import numpy as np
 
     from viewer.importers.opening import JobOpener
-    from viewer.jit.memory_raster import fill_boxes, stack_blocks
+    from viewer.jit.memory_raster import fill_blocks, fill_boxes, stack_blocks
     from viewer.store.cache import Cache
+    from viewer.views.memory_levels import memory_levels
 
     frames = [{"name": "f", "filename": "f.py", "line": 1}]
     block = {"address": 512, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": frames}
@@ -226,10 +227,15 @@ def _warm_memory(folder: Path) -> None:
     segment = {"device": 0, "address": 512, "total_size": 512, "stream": 0, "segment_type": "small", "blocks": [block]}
     path = folder / "tiny.pickle"
     path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [events]}))
-    JobOpener([path], cache=Cache(folder / "cache"), workers=1).open()
+    session = JobOpener([path], cache=Cache(folder / "cache"), workers=1).open().session
+    cut = np.arange(2), np.arange(2)
+    levels = memory_levels(session, session.inputs[0], 0)
+    levels.held_at(levels.drawn["allocated"].spans(cut)[3])
+    b = session.inputs[0].trace.tables["blocks"]
     made, place, out = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
     stack_blocks(made, made + 1, made + 1, made, np.ones(1), 0.0, 1.0, place.copy(), -2, out)
     fill_boxes(place, place + 1, place, place + 1, place, out)
+    fill_blocks(b.start_ns, b.end_ns, made[:0], b.size, 0, 1, 0.0, 1.0, 0, out, np.zeros(out.shape, np.float32))
 
 
 def main(parts: list[str]) -> int:

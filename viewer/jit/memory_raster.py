@@ -58,6 +58,55 @@ def fill_boxes(x0: I32, x1: I32, y0: I32, y1: I32, numbers: I32, out: I32) -> An
 
 
 @kernel
+def fill_blocks(
+    start: I64,
+    end: I64,
+    low: I64,
+    size: I64,
+    t0: int,
+    length: int,
+    y0: float,
+    height: float,
+    first: int,
+    out: I32,
+    best: NDArray[np.float32],
+) -> Any:
+    """Draw blocks that lie at addresses over time, each at least a pixel; of those of one pixel the largest.
+
+    Args:
+        start: int64[n], made.
+        end: int64[n], gone.
+        low: int64[n], place on the vertical axis, bytes; below 0: not drawn.
+        size: int64[n], bytes.
+        t0: begin of what is seen.
+        length: how much is seen, >= 1.
+        y0: place of the lower border.
+        height: bytes that are seen, > 0.
+        first: the number of block 0; written are first + k.
+        out: int32[rows, columns], changed.
+        best: float32[rows, columns], zeros; used up: how large what a pixel shows is.
+    """  # fmt: skip
+    tall, wide = out.shape
+    t1 = t0 + length
+    y1 = y0 + height
+    along, up = wide / np.float64(length), tall / height
+    for k in range(len(start)):
+        if start[k] >= t1 or end[k] <= t0 or low[k] < 0 or low[k] >= y1 or low[k] + size[k] <= y0:
+            continue
+        a, b = max(start[k], t0), min(end[k], t1)
+        x0 = min(int((a - t0) * along), wide - 1)
+        x1 = max(min(int(np.ceil((b - t0) * along)), wide), x0 + 1)
+        under = min(max(int(np.floor((low[k] - y0) * up)), 0), tall - 1)
+        above = max(min(max(int(np.rint((low[k] + size[k] - y0) * up)), 0), tall), under + 1)
+        area = np.float32(np.float64(b - a) * np.float64(size[k]))
+        for row in range(tall - above, tall - under):
+            for column in range(x0, x1):
+                if out[row, column] < 0 or area > best[row, column]:
+                    out[row, column] = first + k
+                    best[row, column] = area
+
+
+@kernel
 def stack_blocks(
     made: I64, gone: I64, size: I64, events: I64, level: F64, low: float, scale: float, held: I32, rest: int, out: I32
 ) -> Any:

@@ -22,7 +22,7 @@ from viewer.base.selection import TimeRange
 from viewer.base.theme import Theme
 from viewer.base.units import format_bytes
 from viewer.base.work import CancelToken
-from viewer.jit.memory_raster import fill_boxes, stack_blocks
+from viewer.jit.memory_raster import fill_blocks, fill_boxes, stack_blocks
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
 from viewer.views.counter_paint import columns
@@ -263,34 +263,28 @@ def _compressed(trace: Trace, device: int) -> tuple[I64, I64, I64]:
     return trace.memo(("memory address space", device), build)
 
 
+def _places(trace: Trace, device: int) -> I64:
+    """int64[blocks of a device]: where each lies in the compressed address space; -1 for those that are not drawn."""
+
+    def build() -> I64:
+        b, rows = trace.tables["blocks"], device_blocks(trace, device)
+        begins, _, offsets = _compressed(trace, device)
+        address = b.address[rows]
+        drawn = (address != ABSENT) & (b.end_ns[rows] != BEFORE)
+        out = np.full(len(address), -1, np.int64)
+        place = np.searchsorted(begins, address[drawn], "right") - 1
+        out[drawn] = address[drawn] - begins[place] + offsets[place]
+        return out
+
+    return trace.memo(("memory places", device), build)
+
+
 def _addresses(item: Input, device: int, span: MapSpan, numbers: I32) -> None:
-    trace, (tall, wide) = item.trace, numbers.shape
-    b, rows = trace.tables["blocks"], device_blocks(trace, device)
-    begins, _, offsets = _compressed(trace, device)
-    start_raw, length = _raw_span(item, device, span)
-    start, end = b.start_ns[rows], b.end_ns[rows]
-    seen = np.flatnonzero(
-        (start < start_raw + length) & (end > start_raw) & (b.address[rows] != ABSENT) & (end != BEFORE)
-    )
-    if not len(seen) or not len(begins):
-        return
-    address = b.address[rows][seen]
-    place = np.searchsorted(begins, address, "right") - 1
-    low = (address - begins[place] + offsets[place]).astype(np.float64)
-    high = low + b.size[rows][seen]
-    inside = (low < span.y1) & (high > span.y0)
-    seen, low, high = seen[inside], low[inside], high[inside]
-    first = np.maximum(start[seen], start_raw) - start_raw
-    last = np.minimum(end[seen], start_raw + length) - start_raw
-    x0 = np.minimum(np.floor(first * (wide / length)), wide - 1).astype(np.int32)
-    x1 = np.maximum(np.minimum(np.ceil(last * (wide / length)), wide).astype(np.int32), x0 + 1)
-    scale = tall / span.height
-    up0 = np.clip(np.floor((low - span.y0) * scale), 0, tall - 1).astype(np.int32)
-    up1 = np.maximum(np.clip(np.rint((high - span.y0) * scale), 0, tall).astype(np.int32), up0 + 1)
-    order = np.argsort((x1 - x0).astype(np.int64) * (up1 - up0), kind="stable")  # of those of one pixel the largest
-    fill_boxes(
-        x0[order], x1[order], (tall - up1)[order], (tall - up0)[order], (seen + rows.start).astype(np.int32)[order],
-        numbers,
+    b, rows = item.trace.tables["blocks"], device_blocks(item.trace, device)
+    t0, length = _raw_span(item, device, span)
+    fill_blocks(
+        b.start_ns[rows], b.end_ns[rows], _places(item.trace, device), b.size[rows], t0, length, float(span.y0),
+        float(span.height), rows.start, numbers, np.zeros(numbers.shape, np.float32),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -34,16 +35,18 @@ def packed(color: Any) -> int:
 
 def category_colors(theme: Theme, strength: float = 1.0) -> dict[Category, int]:
     """The colour of each category, mixed with the lanes' background."""
-    base = np.array(rgb(theme["base"]))
-    out = {}
+    return dict(_colors(theme["base"], theme["muted"], theme.hues, strength))
+
+
+@lru_cache(maxsize=16)
+def _colors(base: str, muted: str, hues: tuple[str, ...], strength: float) -> tuple[tuple[Category, int], ...]:
+    ground = np.array(rgb(base))
+    out = []
     for category in Category:
         hue = HUES.get(category)
-        if hue is None:
-            ink, share = np.array(rgb(theme["muted"])), _GREY * strength
-        else:
-            ink, share = np.array(rgb(theme.hues[hue])), strength
-        out[category] = packed(base + (ink - base) * share)
-    return out
+        ink, share = (muted, _GREY * strength) if hue is None else (hues[hue], strength)
+        out.append((category, packed(ground + (np.array(rgb(ink)) - ground) * share)))
+    return tuple(out)
 
 
 def draw_memory(

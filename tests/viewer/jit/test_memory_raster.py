@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from viewer.jit.memory_raster import fill_boxes, fill_layers, stack_blocks
+from viewer.jit.memory_raster import fill_blocks, fill_boxes, fill_layers, stack_blocks
 
 
 def test_layers_fill_from_edge_to_edge_inside_the_image() -> None:
@@ -43,3 +43,30 @@ def test_stacks_are_those_of_a_plain_loop(blocks: list[tuple[int, int, int]], ev
         expected = [-2] * beyond + [k for k in held for _ in range(blocks[k][2])]
         expected = (expected + [-1] * tall)[:tall]
         assert out[::-1, column].tolist() == expected
+
+
+boxes_of = st.lists(
+    st.tuples(st.integers(-5, 40), st.integers(1, 30), st.integers(-1, 60), st.integers(1, 20)), max_size=12
+)
+
+
+@settings(max_examples=80)
+@given(boxes_of, st.integers(-3, 20), st.integers(1, 40), st.integers(0, 20), st.integers(1, 50))
+def test_every_block_in_sight_is_at_least_a_pixel(
+    boxes: list[tuple[int, int, int, int]], t0: int, length: int, y0: int, height: int
+) -> None:
+    start, span, low, size = (np.array([b[k] for b in boxes], np.int64) for k in range(4))
+    out, best = np.full((7, 9), -1, np.int32), np.zeros((7, 9), np.float32)
+    fill_blocks(start, start + span, low, size, t0, length, float(y0), float(height), 100, out, best)
+    want = np.full((7, 9), -1, np.int32)
+    areas = [(min(s + d, t0 + length) - max(s, t0)) * z for s, d, _, z in boxes]
+    for k in sorted(range(len(boxes)), key=lambda k: (areas[k], -k)):  # the largest last
+        s, d, at, z = boxes[k]
+        if at < 0 or s >= t0 + length or s + d <= t0 or at >= y0 + height or at + z <= y0:
+            continue
+        x0 = min(int((max(s, t0) - t0) * (9 / length)), 8)
+        x1 = max(min(int(np.ceil((min(s + d, t0 + length) - t0) * (9 / length))), 9), x0 + 1)
+        under = min(max(int(np.floor((at - y0) * (7 / height))), 0), 6)
+        above = max(min(max(round((at + z - y0) * (7 / height)), 0), 7), under + 1)
+        want[7 - above : 7 - under, x0:x1] = 100 + k
+    assert out.tolist() == want.tolist()

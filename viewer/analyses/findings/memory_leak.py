@@ -22,7 +22,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
 
 def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
     """One finding per device that grows."""
-    for item, device, label in devices_of(session):
+    for item, device, label in devices_of(session, host=True):
         cancel.check()
         found = growth(session, item, device)
         if found is None or not found.growers:

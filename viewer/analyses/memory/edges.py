@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.memory.categories import block_categories
 from viewer.analyses.memory.figures import device_blocks, device_events
-from viewer.analyses.memory.makers import maker_slices, stack_frames
+from viewer.analyses.memory.makers import maker_names, of_library, stack_frames
 from viewer.analyses.memory.steps import memory_steps
 from viewer.base.ids import ABSENT
 from viewer.store.memory_rules import shipped_memory_rules
@@ -93,8 +93,8 @@ def block_keys(trace: Trace, device: int) -> I64:
         made = b.made_event[rows]
         lost = np.flatnonzero((key < 0) & (made >= 0))
         if len(lost) and (trace.tables["allocator_events"].mark[made[lost]] != ABSENT).any():
-            maker = maker_slices(trace)[made[lost]]
-            key[lost[maker >= 0]] = -2 - trace.slices.name[maker[maker >= 0]].astype(np.int64)
+            name = maker_names(trace)[made[lost]]
+            key[lost[name >= 0]] = -2 - name[name >= 0]
         return key
 
     return trace.memo(("memory keys", device), build)
@@ -107,19 +107,9 @@ def key_text(trace: Trace, key: int) -> str:
     frames = stack_frames(trace, key)
     if not frames:
         return "code without a stack"
-    own = [f for f in frames if not _of_library(f[1])] or frames
+    own = [f for f in frames if not of_library(f[1])] or frames
     name, file, line = own[0]
     return f"{name} ({file.replace(chr(92), '/').rpartition('/')[2] or '?'}:{line})"
-
-
-def _of_library(file: str) -> bool:
-    path = file.replace("\\", "/")
-    return (
-        "site-packages/" in path
-        or "/torch/" in path
-        or path.endswith((".cpp", ".h", ".cc", ".cu"))
-        or path in ("", "??")
-    )
 
 
 def held_by_key(trace: Trace, device: int, edges: I64) -> tuple[I64, I64]:

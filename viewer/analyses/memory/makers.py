@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.ids import ABSENT, LaneKind
+from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -113,3 +113,57 @@ def slice_bits(trace: Trace, makers: I64, patterns: Sequence[Pattern]) -> U64:
         current[live] = s.parent[current[live]]
     out: U64 = bits[place]
     return out
+
+
+def maker_names(trace: Trace) -> I64:
+    """int64[allocator events]: the name that says best who allocated, index into strings; -1 without a slice.
+
+    Of the slices around the event on its thread: the innermost frame of the program's own code, else the outermost
+    operator (aten::linear says more than the aten::empty in it), else the innermost slice. Built once.
+    """
+
+    def build() -> I64:
+        makers, s = maker_slices(trace), trace.slices
+        distinct, place = np.unique(makers, return_inverse=True)
+        own, operator = np.full(len(distinct), -1, np.int64), np.full(len(distinct), -1, np.int64)
+        kind = np.zeros(len(trace.strings), np.int8)  # 0 not looked at, 1 a frame of its own, 2 another
+        current = distinct.copy()
+        for _ in range(MOST_LEVELS):
+            live = np.flatnonzero((current >= 0) & (own < 0))
+            if not len(live):
+                break
+            at = current[live]
+            names, paint = s.name[at].astype(np.int64), s.paint[at]
+            python = paint == Paint.PYTHON
+            for code in np.unique(names[python & (kind[names] == 0)]).tolist():
+                kind[code] = 1 if _is_own_frame(trace.text(code)) else 2
+            found = python & (kind[names] == 1)
+            own[live[found]] = names[found]
+            operators = paint == Paint.OPERATOR
+            operator[live[operators]] = names[operators]
+            current[live] = s.parent[at]
+        best = np.where(own >= 0, own, operator)
+        bare = (best < 0) & (distinct >= 0)
+        best[bare] = s.name[distinct[bare]]
+        out: I64 = best[place]
+        return out
+
+    return trace.memo("maker names", build)
+
+
+def _is_own_frame(name: str) -> bool:
+    """Whether a Python slice ("file.py(12): function") is of the program itself."""
+    file, _, _ = name.partition("(")
+    return file.endswith(".py") and not of_library(file)
+
+
+def of_library(file: str) -> bool:
+    """Whether a file is of PyTorch or another installed package, or of compiled code."""
+    path = file.replace("\\", "/")
+    return (
+        "site-packages/" in path
+        or "/torch/" in path
+        or path.startswith("torch/")
+        or path.endswith((".cpp", ".h", ".cc", ".cu"))
+        or path in ("", "??")
+    )

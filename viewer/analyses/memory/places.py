@@ -10,13 +10,22 @@ from viewer.base.selection import Selection, TimeRange
 from viewer.store.session import Input, Session
 
 AROUND_NS = 500_000
+HOST = "cpu"
+"""The name of the host among devices."""
 
 
-def devices_of(session: Session) -> Iterator[tuple[Input, int, str]]:
-    """(input, device, "rank 3 (cuda:0)") of every device that a source tells of, accelerators before the host.
+def devices_of(session: Session, *, host: bool = False) -> Iterator[tuple[Input, int, str]]:
+    """(input, device, "rank 3 (cuda:0)") of every device that a source tells of.
 
-    Of several sources of one rank and device only a snapshot is taken: they tell of the same memory.
+    The host's memory counts where ``host`` asks for it, and for ranks of which no accelerator is told. Of several
+    sources of one rank and device only a snapshot is taken: they tell of the same memory.
     """
+    accelerated = {
+        session.group_of(item.index).id
+        for item in session.inputs
+        for device in range(len(item.trace.tables["memory_devices"]))
+        if device_name(item.trace, device) != HOST
+    }
     sure: set[tuple[int, str]] = set()
     for item in session.inputs:
         if source_of(item.trace) == "snapshot":
@@ -27,7 +36,10 @@ def devices_of(session: Session) -> Iterator[tuple[Input, int, str]]:
         told = source_of(item.trace)
         for device in range(len(item.trace.tables["memory_devices"])):
             name = device_name(item.trace, device)
-            if name == "cpu" or (told != "snapshot" and (session.group_of(item.index).id, name) in sure):
+            group = session.group_of(item.index).id
+            if name == HOST and not host and group in accelerated:
+                continue
+            if told != "snapshot" and (group, name) in sure:
                 continue
             yield item, device, f"{item.label} ({name})"
 
