@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.ids import ABSENT, LaneKind, Paint
+from viewer.base.ids import ABSENT, NOTHING_RECORDED, LaneKind, Paint
 from viewer.store.args import ArgsText
 from viewer.store.meta import SourceStamp, TraceMeta
 from viewer.store.rules import shipped_rules
@@ -89,6 +89,7 @@ def make_rank(rank: int, slices: int, shared: dict[str, Any]) -> Trace:
         shared |= {"name": name, "cat": cat, "paint": paint, "corr": corr}
         shared |= {"parent": np.full(total, -1, np.int32), "ext": np.full(total, ABSENT, np.int64)}
         shared |= {"args_off": shared["ext"], "args_len": np.zeros(total, np.int32)}
+        shared |= {"recorded": np.full(total, NOTHING_RECORDED, np.int32)}
     lanes = [row[1] for row in _ROWS]
     first_rows = [lanes.index(k) for k in range(6)]
     tables = {

@@ -10,6 +10,8 @@ import numpy as np
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.names import distinct, flags_where
 from viewer.base.ids import Paint
+from viewer.store.loose_json import loads
+from viewer.store.recorded import numbered
 from viewer.store.session import Session
 from viewer.store.trace import Trace
 
@@ -74,14 +76,20 @@ def _of_operators(trace: Trace) -> dict[str, float]:
     if len(rows) > SAMPLES:
         rows = rows[np.linspace(0, len(rows) - 1, SAMPLES).astype(np.int64)]
     out: dict[str, float] = {}
-    for row in rows:
-        told = _operator(trace.args(int(row)))
+    number, found = numbered(trace, rows, _operator)
+    for told in (found[k] for k in number.tolist()):
         if told is not None:
             out[told[0]] = out.get(told[0], 0.0) + told[1]
     return out
 
 
-def _operator(args: dict[str, Any]) -> tuple[str, float] | None:
+def _operator(text: bytes) -> tuple[str, float] | None:
+    try:
+        args: Any = loads(text)
+    except ValueError:
+        return None
+    if not isinstance(args, dict):
+        return None
     types, dims = args.get("Input type"), args.get("Input Dims")
     if not isinstance(types, list) or not isinstance(dims, list):
         return None
@@ -92,8 +100,8 @@ def _operator(args: dict[str, Any]) -> tuple[str, float] | None:
     ]
     if len(matrices) < 2:
         return None
-    (text, left), (_, right) = matrices[-2], matrices[-1]
-    dtype = next((name for sign, name in _TYPES if text.startswith(sign)), None)
+    (kind, left), (_, right) = matrices[-2], matrices[-1]
+    dtype = next((name for sign, name in _TYPES if kind.startswith(sign)), None)
     return None if dtype is None else (dtype, float(np.prod(left)) * right[-1])
 
 

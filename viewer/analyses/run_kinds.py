@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from viewer.analyses.ancestors import operator_of_work
 from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.gpu_work import gpu_work
-from viewer.base.ids import ABSENT, Paint
+from viewer.base.ids import Paint
+from viewer.store.recorded import numbered
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -64,21 +66,20 @@ def _build(trace: Trace) -> RunKinds:
     return RunKinds(out, shaped)
 
 
+_decode: Final = msgspec.json.Decoder(_Launch).decode
+
+
 def _launches(trace: Trace, rows: I64) -> I64:
     """A number per kernel that is equal for equal grid and block; -1 where nothing is said."""
-    s = trace.slices
-    order = np.argsort(s.args_off[rows], kind="stable")
-    order = order[s.args_off[rows[order]] != ABSENT]
-    chosen = rows[order]
-    decode = msgspec.json.Decoder(_Launch).decode
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    out = np.full(len(rows), -1, np.int64)
-    texts = trace.args_text.read_many(s.args_off[chosen].tolist(), s.args_len[chosen].tolist())
-    for place, text in zip(order.tolist(), texts, strict=True):
-        try:
-            found = decode(text)  # fails for an empty one as well
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if grid := bytes(found.grid):
-            out[place] = numbers.setdefault((grid, bytes(found.block)), len(numbers))
-    return out
+    number, keys = numbered(trace, rows, _grid_and_block)
+    known = np.array([key is not None for key in keys], np.bool_)
+    return np.where(known[number], number, -1) if len(keys) else number
+
+
+def _grid_and_block(text: bytes) -> tuple[bytes, bytes] | None:
+    try:
+        found = _decode(text)  # fails for an empty one as well
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    grid = bytes(found.grid)
+    return (grid, bytes(found.block)) if grid else None

@@ -12,6 +12,12 @@ TEXT_ID: Final[int] = 1 << 62
 """Bit that marks an id column's value as an index into the names table: the source's id was text."""
 
 
+NOTHING_RECORDED: Final = -1
+"""In ``slices.recorded``: the args hold nothing that the profiler records of operators and GPU work."""
+UNREAD: Final = -2
+"""In ``slices.recorded``: nobody looked, or the args are no plain JSON; their text tells."""
+
+
 class Paint(IntEnum):
     """What a slice is drawn as; for GPU work also its class in every figure."""
 

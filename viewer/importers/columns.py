@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.findings import Finding
-from viewer.base.ids import ABSENT, TEXT_ID, Role
+from viewer.base.ids import ABSENT, TEXT_ID, UNREAD, Role
 from viewer.importers.scanned import Scanned
 from viewer.jit.lanes import number_keys
 from viewer.jit.pairs import pair_up
@@ -52,6 +52,7 @@ def build(scanned: Scanned, rules: RuleTable) -> Built:
         for ids in ("corr", "ext", "id"):
             if ids in columns:
                 _place_ids(columns[ids], place)
+    recorded = _recorded(scanned, slices["recorded"])
     nameless = TEXT_ID | _index(strings, "")
     for column in (tracks.pid, tracks.tid):
         column[column == ABSENT] = nameless
@@ -70,10 +71,27 @@ def build(scanned: Scanned, rules: RuleTable) -> Built:
         flows=_flows(marks, tracks),
         counters=_counters(scanned, marks, tracks, strings),
         collectives=_collectives(collectives, kept, place),
+        recorded=recorded,
     )
     built = Built(raw, findings)
     _metadata(marks, tracks, strings, built)
     return built
+
+
+def _recorded(scanned: Scanned, numbers: NDArray[np.int32]) -> list[str]:
+    """What args record, as text. ``numbers`` loses those that are no text: whoever wants them reads their args."""
+    out: list[str] = []
+    place = np.full(len(scanned.recorded), UNREAD, np.int32)
+    for number, raw in enumerate(scanned.recorded.texts()):
+        try:
+            out.append(raw.decode())
+        except UnicodeDecodeError:
+            continue
+        place[number] = len(out) - 1
+    if (place < 0).any():
+        told = numbers >= 0
+        numbers[told] = place[numbers[told]]
+    return out
 
 
 def _tracks(scanned: Scanned, place: NDArray[np.int64]) -> Tracks:
@@ -315,6 +333,7 @@ def _paired(
         "ext": absent,
         "args_off": np.where(own, marks["args_off"][first], marks["args_off"][last]),
         "args_len": np.where(own, marks["args_len"][first], marks["args_len"][last]).astype(np.int32),
+        "recorded": np.full(n, UNREAD, np.int32),
         "at": marks["at"][first],
         "ts_form": marks["ts_form"][first],
         "dur_form": marks["ts_form"][last],

@@ -13,6 +13,7 @@ from viewer.base.errors import on_one_line
 from viewer.base.ids import ABSENT
 from viewer.importers.bad_bytes import rows_with_bad_bytes
 from viewer.importers.counters import samples_of
+from viewer.importers.recorded import RecordedNumbers
 from viewer.importers.repair import LONGEST, mend
 from viewer.importers.scanned import MOST_VALUES, Scanned
 from viewer.importers.window import TextWindow
@@ -87,6 +88,8 @@ class EventScan:
         self.given_up = self.given_up_before = given_up
         """Events that were given up so far, and before this text."""
         self.out: Scanned = Scanned.empty(folder) if spare is None else Scanned.instead_of(spare.out, folder)
+        self._recorded = RecordedNumbers(self.out)
+        self._mended: list[int] = []
         self._sink = args_sink
         self._holds = holds_args
         self._held = self._sunk = 0
@@ -295,6 +298,8 @@ class EventScan:
                 break
         for columns, old, new in zip((self.out.slices, self.out.marks), before, self._rows(), strict=True):
             if new > old:
+                if columns is self.out.slices:
+                    self._mended.append(old)
                 columns.column("at")[old] = offset
                 columns.column("args_off")[old] = args_at if args_size else ABSENT
                 columns.column("args_len")[old] = args_size
@@ -345,6 +350,11 @@ class EventScan:
             self._look(self.window, slices, old_slices, new_slices)
         for columns, old in ((slices, old_slices), (marks, old_marks)):
             self._count_bad_bytes(columns, old)
+        if new_slices > old_slices:
+            self._recorded.number(self.window, old_slices, new_slices)
+            for row in self._mended:
+                self._recorded.forget(row)
+        self._mended.clear()
         counters = np.flatnonzero(marks.column("phase")[old_marks:] == ord("C"))
         if len(counters):
             counters += old_marks

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.findings import Ledger
-from viewer.base.ids import TEXT_ID
+from viewer.base.ids import TEXT_ID, UNREAD
 from viewer.jit.scan_args import TEXT_COLUMNS
 from viewer.jit.scan_events import MARK_COLUMNS, SLICE_COLUMNS, TRACK_KEY
 from viewer.jit.scan_intern import StringTable
@@ -18,6 +18,8 @@ from viewer.store.growing import GrowingColumns
 
 SAMPLE_COLUMNS: Final = {"row": np.int64, "series": np.int32, "value": np.float64}
 """Row of marks, number in ``series``, value as written."""
+MOST_RECORDED: Final = 32 << 20
+"""Bytes of distinct texts of what args record that are kept."""
 MOST_VALUES: Final = 1000
 """Top-level values that are kept."""
 MOST_AGAIN: Final = 32 << 20
@@ -38,6 +40,8 @@ class Scanned:
     """Names of counters' series, numbered apart: when they are met depends on the pieces in which a text arrives."""
     tracks: StringTable = field(default_factory=StringTable)
     """Rows of TRACK_KEY."""
+    recorded: StringTable = field(default_factory=lambda: StringTable(2, 64))
+    """What args record of operators and GPU work, see scan_recorded."""
     top: dict[str, bytes] = field(default_factory=dict)
     """Text of the small top-level values."""
     ledger: Ledger = field(default_factory=Ledger)
@@ -89,6 +93,13 @@ class Scanned:
         other.tracks.replace(keys)
         track = self.tracks.add_all(other.tracks)
         series = self.series.add_all(other.series)
+        recorded = other.slices.column("recorded")
+        told = recorded >= 0
+        if self.recorded.used_bytes > MOST_RECORDED:
+            recorded[told] = UNREAD
+        else:
+            recorded[told] = self.recorded.add_all(other.recorded)[recorded[told]]
+        del recorded  # or the columns could not grow
         slices, marks = self.slices.rows, self.marks.rows
         for table in other.collectives:
             table[0] += slices

@@ -65,8 +65,10 @@ SLICE_COLUMNS: Final[dict[str, Any]] = {
     "args_len": np.int32,
     "ts_form": np.uint8,
     "dur_form": np.uint8,
+    "recorded": np.int32,
 }
-"""What is written of an event with a duration; ``at`` is where it begins, ``track`` a row of TRACK_KEY."""
+"""What is written of an event with a duration; ``at`` is where it begins, ``track`` a row of TRACK_KEY. ``recorded`` is
+written afterwards, by scan_recorded."""
 MARK_COLUMNS: Final[dict[str, Any]] = {
     "time_ns": np.int64,
     "at": np.int64,

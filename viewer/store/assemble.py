@@ -62,6 +62,7 @@ def assemble(raw: RawTrace, rules: RuleTable) -> Tables:
             "row_end": first_row[1:],
         },
         "strings": {"text": strings},
+        "recorded": {"text": raw.recorded},
         "collectives": _collectives(raw, order),
         "marks": _marks(raw),
         "counters": _counters(raw),
@@ -97,6 +98,7 @@ def _slices(raw: RawTrace, rules: RuleTable, order: Arranged) -> dict[str, Any]:
         "ext": taken(s.ext, final),
         "args_off": taken(s.args_off, final),
         "args_len": taken(s.args_len, final),
+        "recorded": taken(s.recorded, final),
     }
 
 

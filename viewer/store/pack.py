@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from viewer.base.ids import ABSENT, LaneKind, Paint
+from viewer.base.ids import ABSENT, UNREAD, LaneKind, Paint
 from viewer.store.args import BLOCKS_FILE, INDEX_FILE
 from viewer.store.memory_checks import check_memory
 from viewer.store.schema import FORMAT_VERSION, TABLES
@@ -101,6 +101,7 @@ def check_values(trace: Trace) -> None:
     _between(-1, strings, *texts, c.kind, c.dtype, c.group, c.group_desc, c.group_ranks)
     _within(n, c.slice)
     _within(n, trace.flows.slice[trace.flows.slice != ABSENT])
+    _between(UNREAD, len(trace.tables["recorded"]), s.recorded)
     _within(max(Paint) + 1, s.paint)
     _within(max(LaneKind) + 1, trace.tables["lanes"].kind)
     _between(0, 1 << 31, trace.rows.depth)

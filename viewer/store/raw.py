@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.ids import ABSENT
+from viewer.base.ids import ABSENT, UNREAD
 from viewer.jit.lanes import number_keys
 
 I64 = NDArray[np.int64]
@@ -64,6 +64,7 @@ class RawSlices:
     ext: I64
     args_off: I64
     args_len: I32
+    recorded: I32
     tracks: Tracks
 
     @classmethod
@@ -78,9 +79,9 @@ class RawSlices:
         extra = {k: given.pop(k) for k in ("device", "stream", "is_async") if k in given}
         track, tracks = Tracks.distinct(get("pid", 0), get("tid", 0), cat, **extra)
         corr, ext, args_off = (get(c, ABSENT) for c in ("corr", "ext", "args_off"))
-        args_len = get("args_len", 0, np.int32)
+        args_len, recorded = get("args_len", 0, np.int32), get("recorded", UNREAD, np.int32)
         assert not given, f"unknown columns: {sorted(given)}"
-        return cls(start_ns, dur_ns, name, track, corr, ext, args_off, args_len, tracks)
+        return cls(start_ns, dur_ns, name, track, corr, ext, args_off, args_len, recorded, tracks)
 
     @property
     def pid(self) -> I64:
@@ -184,6 +185,8 @@ class RawTrace:
     flows: RawFlows | None = None
     counters: RawCounters | None = None
     collectives: RawCollectives | None = None
+    recorded: list[str] = field(default_factory=list)
+    """The table ``recorded``."""
     process_names: dict[int, str] = field(default_factory=dict)
     """pid (tagged as in Tracks) -> name."""
     thread_names: dict[tuple[int, int], str] = field(default_factory=dict)

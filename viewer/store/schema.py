@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 8
+FORMAT_VERSION: Final = 9
 """Raised with any change of a table, of meta.json or of what an importer makes of a file; older caches are rebuilt."""
 
 
@@ -57,6 +57,7 @@ SLICES = _table(
     ("ext", _i64, "External id, ABSENT when there is none"),
     ("args_off", _i64, "offset of the args object in the args text, ABSENT when there is none"),
     ("args_len", _i32, "length of the args object in bytes"),
+    ("recorded", _i32, "row of recorded, NOTHING_RECORDED, or UNREAD: only the args text tells"),
 )
 ROWS = _table(
     "rows",
@@ -81,6 +82,11 @@ LANES = _table(
     ("row_end", _i64, "one past the last row"),
 )
 STRINGS = _table("strings", "Every distinct name and category.", ("text", _text, "as written, escapes decoded"))
+RECORDED = _table(
+    "recorded",
+    "What args record of operators (shapes, types, scalars, modules) and GPU work (grid, block, bytes), distinct.",
+    ("text", _text, "a JSON object of those fields that are there, values as written"),
+)
 MARKS = _table(
     "marks",
     "Events with a time but no duration (instants and kinds with no other table), by time.",
@@ -246,4 +252,4 @@ FRAMES = _table(
 MEMORY_TABLES: Final = (
     MEMORY_DEVICES, ALLOCATOR_EVENTS, BLOCKS, SEGMENTS, HOLES, CATEGORY_LEVELS, STACKS, STACK_FRAMES, FRAMES,
 )  # fmt: skip
-TABLES: Final = (SLICES, ROWS, LANES, STRINGS, MARKS, FLOWS, COUNTERS, COLLECTIVES, *MEMORY_TABLES)
+TABLES: Final = (SLICES, ROWS, LANES, STRINGS, RECORDED, MARKS, FLOWS, COUNTERS, COLLECTIVES, *MEMORY_TABLES)

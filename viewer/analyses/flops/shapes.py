@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.store.loose_json import loads
+from viewer.store.recorded import numbered
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -57,21 +58,19 @@ def recorded(trace: Trace, rows: I64) -> tuple[I64, list[Recorded]]:
         trace: the file.
         rows: rows of ``slices``.
     """
-    s = trace.slices
-    order = np.argsort(s.args_off[rows], kind="stable")  # the text is read from front to back
-    at = rows[order]
-    texts = trace.args_text.read_many(s.args_off[at].tolist(), s.args_len[at].tolist())
-    decode = msgspec.json.Decoder(_Fields).decode
-    numbers: dict[tuple[bytes, ...], int] = {}
-    number = np.empty(len(rows), np.int64)
-    for place, text in zip(order.tolist(), texts, strict=True):
-        try:  # nearly every text is plain JSON: this is all that is done for it
-            f = decode(text)
-            key = bytes(f.dims), bytes(f.types), bytes(f.values), bytes(f.modules)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            key = _odd_key(text)
-        number[place] = numbers.setdefault(key, len(numbers))
-    return number, [_entry(key) for key in numbers]
+    number, keys = numbered(trace, rows, _key)
+    return number, [_entry(key) for key in keys]
+
+
+_decode: Final = msgspec.json.Decoder(_Fields).decode
+
+
+def _key(text: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    try:  # nearly every text is plain JSON
+        f = _decode(text)
+        return bytes(f.dims), bytes(f.types), bytes(f.values), bytes(f.modules)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _odd_key(text)
 
 
 def _odd_key(text: bytes) -> tuple[bytes, bytes, bytes, bytes]:
