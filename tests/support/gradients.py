@@ -39,6 +39,7 @@ class GradientJob:
     slow: dict[int, float] = field(default_factory=dict)
     """Per group (its number): how many times its transfers take."""
     world: int | None = None
+    without_file: tuple[int, ...] = ()
     purpose: str = "DATA_PARALLEL_GROUP"
     elements: int = 24 << 20
     offset_ns: int = 150_000
@@ -63,6 +64,7 @@ class GradientJob:
                 base_ns=BASE,
             )
             for rank, events in enumerate(self._events)
+            if rank not in self.without_file
         ]
         return settle_clocks(make_session(*traces), "auto").with_card(self.card)
 

@@ -37,6 +37,11 @@ class HostJob:
             *self._events, path=f"rank-{self.rank}.json", rank=self.rank, rank_source="given", facts=self.facts
         )
 
+    def events(self) -> list[Event]:
+        """The events of the job."""
+        self._make()
+        return self._events
+
     @property
     def step_ns(self) -> int:
         """Mean length of the steps after the first, device time."""

@@ -73,6 +73,8 @@ class PipelineJob:
     steps: int = 2
     sent: int = 10_000
     inside: int = 0
+    posted: int = 300_000
+    """A receive begins this long before its result comes, where its stage is free."""
     slow: dict[int, float] = field(default_factory=dict)
     """Factors of ranks."""
     marks: bool = False
@@ -124,7 +126,8 @@ class PipelineJob:
         reduce = max(self._line(step, replica, begin) for replica in range(self.replicas)) + 50_000
         last = reduce + 80_000
         for rank in self._events:
-            self._gpu(rank, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", reduce + 100 * rank, last, stream=20,
+            mine = self.passes[rank, step][-1][4] + 50_000  # who is done waits for the others in the reduction
+            self._gpu(rank, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", mine + 100 * rank, last, stream=20,
                       collective="allreduce", about=self._world(step))  # fmt: skip
             if self.optimizer:
                 self._gpu(rank, "adam", last + 5_000, last + 105_000)
@@ -162,7 +165,7 @@ class PipelineJob:
                         source = ranks[self._stage(wanted[2])]
                         came = done[wanted] + self.sent
                         start = max(start, came + 500)
-                        asked = max(free[stage] + 200, came - 300_000)
+                        asked = max(free[stage] + 200, came - self.posted)
                         self._p2p(rank, "recv", source, asked, max(came, asked + 100), ranks)
                     end = self._pass(rank, stage, letter, micro, virtual, start)
                     self.passes[rank, step].append((letter, micro, chunk, start, end))

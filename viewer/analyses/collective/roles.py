@@ -15,8 +15,8 @@ def roles(session: Session) -> dict[int, int]:
     """A number per RankGroup id, equal for ranks of one role. Built once.
 
     Ranks that reduce or gather together in a group smaller than the job do the same work (data, tensor, expert or
-    context parallel: one pipeline stage); so do all ranks of a job that has no such group and use the same kinds of
-    operations.
+    context parallel: one pipeline stage); so do all ranks of a job that has no such group, use the same kinds of
+    operations and are at the same place of their pipelines, where groups say that they are some.
     """
     return session.memo("roles", lambda: _build(session))
 
@@ -49,10 +49,12 @@ def _build(session: Session) -> dict[int, int]:
                 joined = True
     if joined:
         return {i: root(i) for i in parent}
+    stage = {r: at for g in groups.groups if g.purpose == "pp" and g.ranks for at, r in enumerate(g.ranks)}
     signatures: dict[tuple[int, ...], int] = {}
     out = {}
     for rank in session.groups:
         used = [np.bincount(operations(session.inputs[i].trace).kind, minlength=16) for i in rank.inputs]
         shape = tuple((np.sum(used, axis=0) > 0).tolist()) if used else ()
+        shape += (-1 if rank.rank is None else stage.get(rank.rank, -1),)
         out[rank.id] = signatures.setdefault(shape, rank.id)
     return out

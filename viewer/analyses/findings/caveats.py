@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,7 +13,9 @@ from viewer.analyses.collective.groups import world_size
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.steady import SLOW, steady_steps
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.names import flags_where
 from viewer.base.ids import Paint
+from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
 from viewer.base.units import percent
 from viewer.base.work import CancelToken
@@ -21,13 +24,19 @@ from viewer.store.session import Input, Session
 LOOKED_AT: Final = 200
 """Operators of a file whose arguments are looked at for shapes."""
 NAMED: Final = 8
+FIRST_CALL_NS: Final = 300_000_000
+"""Making a context and loading libraries takes that long; no call in a running program does without a device that is
+held up for as long."""
+_FIRST_CALLS: Final = re.compile(
+    r"(?:cuda|hip|cu)(?:Free|Malloc|Init|SetDevice|StreamCreate\w*|ModuleLoad\w*|LibraryLoad\w*|LaunchKernel\w*)(?:_v\d+)?$"
+)
 
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """Missing ranks, clocks, steps, shapes, cut files, and the steps that are set apart."""
     if not any(len(gpu_work(i.trace)) for i in session.inputs):
         return
-    for part in (_cut, _ranks, _clocks, _steps, _shapes):
+    for part in (_cut, _ranks, _clocks, _steps, _start_up, _shapes):
         cancel.check()
         yield from part(session)
 
@@ -127,6 +136,39 @@ def _steps(session: Session) -> Iterator[JobFinding]:
             ],
             "Nothing, unless the job never reaches its steady pace; record after the warm-up to keep files small.",
             f"Leading steps longer than {SLOW:g} times the median of the later ones, at most a third of all.",
+        )
+
+
+def _start_up(session: Session) -> Iterator[JobFinding]:
+    """Where nothing marks steps: calls that are slow because the program calls the device for the first time."""
+    if steady_steps(session).step_ns is not None:
+        return
+    slow: list[tuple[int, Input, int]] = []
+    for item in session.inputs:
+        s = item.trace.slices
+        calls = np.flatnonzero((s.paint == Paint.RUNTIME) & (s.dur_ns >= FIRST_CALL_NS))
+        calls = calls[flags_where(item.trace, s.name[calls], _FIRST_CALLS.match)[s.name[calls]]]
+        if len(calls):
+            longest = int(calls[int(np.argmax(s.dur_ns[calls]))])
+            slow.append((int(s.dur_ns[longest]), item, longest))
+    if slow:
+        slow.sort(key=lambda x: -x[0])
+        ns, first, row = slow[0]
+        yield _info(
+            "start-up",
+            f"The program's start is recorded ({first.trace.name(row)} takes {format_duration(ns, 1)}): idle time and "
+            "slow calls are those of the set-up",
+            [
+                Evidence(
+                    f"{i.label}: {i.trace.name(r)} takes {format_duration(d, 1)}",
+                    SliceRef(i.index, r),
+                )
+                for d, i, r in slow[:NAMED]
+            ],
+            "Profile steps after the warm-up (schedule(wait=…, warmup=3, active=10), or start_profile after some "
+            "requests).",
+            "Calls that make the context, load code or allocate for the first time and take at least "
+            f"{format_duration(FIRST_CALL_NS, 0)}, in files without steps.",
         )
 
 

@@ -71,7 +71,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         "median of the job's 16-bit products of equal shape; where there is none, FLOPs ÷ the rate of its 16-bit "
         "products; else by the ratio of the device's peaks. An upper bound.",
         evidence=(
-            *largest_kernels(session, top, _flagged_ns, "together"),
+            *largest_kernels(session, top, in_full_fp32_ns, "together"),
             *largest_kernels(session, top, excess, "beyond 16 bits", 1),
         ),
         next_step=(
@@ -107,13 +107,14 @@ def flagged(trace: Trace) -> NDArray[np.bool_]:
     return trace.memo("full_fp32_products", build)
 
 
-def _flagged_ns(trace: Trace) -> F64:
+def in_full_fp32_ns(trace: Trace) -> F64:
+    """Per position of ``gpu_work`` its duration if it is such a product, else 0."""
     work = gpu_work(trace)
     return np.where(flagged(trace), work.end_ns - work.start_ns, 0).astype(np.float64)
 
 
 def _spent(session: Session, index: int) -> int:
-    return int(_flagged_ns(session.inputs[index].trace).sum())
+    return int(in_full_fp32_ns(session.inputs[index].trace).sum())
 
 
 def has_matrix_units(trace: Trace, card: JobCard) -> bool:

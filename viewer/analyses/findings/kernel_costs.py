@@ -43,12 +43,14 @@ class RankCost:
 
 def rank_costs(session: Session, amount: Amount) -> list[RankCost]:
     """The cost of each rank, ranks in order."""
-    out = []
-    for group in session.groups:
-        sums = [_step_sum(session, step, amount) for step in steady_of(session, group.id)]
-        whole = sum(float(np.nansum(amount(session.inputs[i].trace))) for i in group.inputs)
-        out.append(RankCost(group, np.array(sums, np.float64), whole))
-    return out
+    return [rank_cost(session, group, amount) for group in session.groups]
+
+
+def rank_cost(session: Session, group: RankGroup, amount: Amount) -> RankCost:
+    """The cost of one rank."""
+    sums = [_step_sum(session, step, amount) for step in steady_of(session, group.id)]
+    whole = sum(float(np.nansum(amount(session.inputs[i].trace))) for i in group.inputs)
+    return RankCost(group, np.array(sums, np.float64), whole)
 
 
 def _step_sum(session: Session, step: RankStep, amount: Amount) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.as_peers import could_save
 from viewer.analyses.collective.causes import (
     COLLECTION,
+    EXPLAINS,
     HOST,
     LINK,
     LOADING,
@@ -27,6 +28,9 @@ from viewer.analyses.collective.persistence import persistence
 from viewer.analyses.collective.rank_steps import rank_steps, step_selection
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings.base import Evidence, JobFinding
+from viewer.analyses.findings.fp32_matmul import in_full_fp32_ns
+from viewer.analyses.findings.kernel_costs import rank_cost
+from viewer.analyses.findings.recompute import recomputed_ns
 from viewer.base.selection import Selection
 from viewer.base.time import format_duration
 from viewer.base.units import format_share, percent
@@ -90,11 +94,21 @@ def _finding(session: Session, found: Lateness, group: int) -> JobFinding:
         how=f"Its own lateness (not what it inherits from ranks before it) is at least {percent(SHARE_OF_STEP)} of "
         f"the step and twice the clock's doubt in more than half of the steps, and beyond {OUTSIDE:g} times the "
         f"spread of the ranks of its role ({_role(session, group)}). Told by replaying the steps as they depend on "
-        "each other.",
+        "each other; sure where its kernels, its host or its link take longer than its peers'.",
         share=saving / step_ns if step_ns else None,
+        confident=code != UNKNOWN,
         overlaps=("late",),
-        caused_by=FOLLOWS.get(code, ()),
+        caused_by=FOLLOWS.get(code, ()) or _of_kernels(session, group, code, own),
     )
+
+
+def _of_kernels(session: Session, group: int, code: str, own: int) -> tuple[str, ...]:
+    """Kinds of findings about its kernels that explain why its compute takes longer."""
+    if code not in (SLOWER, ONE_KERNEL, MORE_WORK):
+        return ()
+    amounts = {"fp32-matmul": in_full_fp32_ns, "recompute": recomputed_ns}
+    costs = {kind: rank_cost(session, session.groups[group], amount).median_ns for kind, amount in amounts.items()}
+    return tuple(kind for kind, ns in costs.items() if ns is not None and ns >= EXPLAINS * own > 0)
 
 
 def _evidence(

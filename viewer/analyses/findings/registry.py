@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -17,32 +17,46 @@ from viewer.store.session import Session
 
 log = logging.getLogger(__name__)
 
-IDLE: Final = (
-    *("sync_drain", "data_loading", "launch_bound", "host_bound", "host_jitter", "host_stalls", "step_gap"),
-    "profiler_overhead",
-)
-MEMORY: Final = ("memory_fragmentation", "memory_leak", "memory_spike", "allocator_churn", "uneven_memory")
-DETECTORS: Final[tuple[str, ...]] = (
-    "caveats",
-    "memory_room",
-    *MEMORY,
-    "late_rank",
-    "uneven",
-    "serialised_communication",
-    "small_messages",
-    "bubble",
-    "slow_link",
-    "wrong_placement",
-    "extra_collectives",
-    "exposed_communication",
-    *IDLE,
-    "utilisation",
-    "fp32_matmul",
-    "recompute",
-    "contention",
-    "uneven_runs",
-)
-"""Names of modules of this folder, the cheap ones first."""
+DETECTORS: Final[Mapping[str, tuple[str, ...]]] = {
+    "caveats": (
+        *("cut-files", "missing-ranks", "clocks-not-aligned", "clocks-not-connected"),
+        *("no-steps", "one-step", "warm-up", "start-up", "no-shapes"),
+    ),
+    "memory_room": ("memory-peak", "unused-reserve"),
+    "memory_fragmentation": ("memory-fragmentation", "out-of-memory"),
+    "memory_leak": ("memory-leak",),
+    "memory_spike": ("memory-spike",),
+    "allocator_churn": ("allocator-churn",),
+    "uneven_memory": ("uneven-memory",),
+    "late_rank": ("late-rank",),
+    "uneven": ("uneven-ranks", "uneven-stages", "late-stage"),
+    "serialised_communication": ("serialised-communication",),
+    "small_messages": ("small-messages",),
+    "bubble": (
+        *("bubble-order", "bubble-uneven", "bubble-late", "bubble-varies", "bubble-inside", "bubble-p2p"),
+        *("bubble-host", "bubble", "few-micro-batches", "late-worker"),
+    ),
+    "slow_link": ("slow-link",),
+    "wrong_placement": ("wrong-placement",),
+    "extra_collectives": ("extra-collectives", "repeated-sync"),
+    "exposed_communication": ("exposed-communication", "below-baseline"),
+    "sync_drain": ("sync-drain",),
+    "data_loading": ("data-loading",),
+    "launch_bound": ("launch-bound", "graph-gaps"),
+    "host_bound": ("host-bound",),
+    "host_jitter": ("host-jitter",),
+    "host_stalls": ("garbage-collection", "recompilation", "allocator-churn"),
+    "step_gap": ("step-gap",),
+    "profiler_overhead": ("profiler-overhead",),
+    "utilisation": ("mfu",),
+    "fp32_matmul": ("fp32-matmul",),
+    "recompute": ("recompute",),
+    "contention": ("contention",),
+    "uneven_runs": ("uneven-runs",),
+}
+"""Names of modules of this folder, the cheap ones first, and the kinds of findings that each makes."""
+IDLE: Final = tuple(DETECTORS)[tuple(DETECTORS).index("sync_drain") : tuple(DETECTORS).index("utilisation")]
+"""Those that tell of idle time."""
 
 
 def detector(name: str) -> Detector:

@@ -11,6 +11,7 @@ from viewer.analyses.collective.exposed_parts import Hiding
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.hiding import held
 from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.findings.communicating import bound_ns, least_ns, longest, per_step
 from viewer.analyses.findings.steady import steady_steps
@@ -30,6 +31,15 @@ SUMMED = (
 )
 
 
+MISSING = " Stages of which no rank is open are taken to be like the mean of those that are."
+
+
+def _missing_stages(session: Session) -> float:
+    """How many times more stages the pipeline has than are open; 1 where it is not known."""
+    stages, opened = session.card.plan.pp, len(set(roles(session).values()))
+    return stages / opened if stages is not None and 0 < opened < stages else 1.0
+
+
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """One finding for all of them."""
     least, step_ns = least_ns(session), steady_steps(session).step_ns
@@ -41,7 +51,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     lost = np.where(which, exposed.parts.sum(axis=0), 0)
     most = int(per_step(session, lost).max(initial=0))
     replayed = saved_by_detaching(session, which)
-    saving = bound_ns(session, lost) if replayed is None else replayed
+    missing = _missing_stages(session) if replayed is None else 1.0
+    saving = round(bound_ns(session, lost) * missing) if replayed is None else replayed
     if saving < least:
         return
     on_stream = sum(
@@ -58,7 +69,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         f"({format_share(saving, step_ns)})",
         severity="warning",
         saving_ns_per_step=saving,
-        saving_how=SUMMED if replayed is None else REPLAYED,
+        saving_how=REPLAYED if replayed is not None else SUMMED + (MISSING if missing > 1 else ""),
         evidence=(
             *longest(session, which, lost, "exposed in one reduction"),
             Evidence(

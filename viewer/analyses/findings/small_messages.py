@@ -45,10 +45,11 @@ KINDS: Final = (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.REDU
 
 @dataclass(frozen=True, eq=False)
 class Trains:
-    """Per kernel of ``everything``: own cost that joining takes away (0 for none), and the length of its train."""
+    """Per kernel of ``everything``: own cost that joining takes away (0 for none), length and number of its train."""
 
     less: I64
     length: I64
+    number: I64
 
 
 def trains(session: Session) -> Trains:
@@ -58,10 +59,11 @@ def trains(session: Session) -> Trains:
 
 def _build(session: Session) -> Trains:
     every = everything(session)
-    _, _, transfer, _ = kernel_waits(session)
-    own = _own_cost(session)
+    transfer, own = _transfers(session), _own_cost(session)
     small = (transfer > 0) & (every.size > 0) & np.isin(every.kind, [int(k) for k in KINDS])
     small &= own >= LEAST_PART * np.maximum(transfer, 1)
+    alone = np.array([g.size == 1 for g in job_groups(session).groups] + [False], np.bool_)
+    small &= ~alone[every.group]  # what a rank sends to itself
     lane = np.zeros(len(every.kind), np.int64)
     until = np.full(len(every.kind), np.iinfo(np.int64).max)
     for item in session.inputs:
@@ -85,10 +87,44 @@ def _build(session: Session) -> Trains:
     joined = np.maximum(np.ceil(total / BUCKET), 1)
     gone = small[order] & (length >= SHORTEST) & (joined < length)
     cut = np.where(gone, np.minimum(own, np.where(transfer == ABSENT, 0, transfer))[order], 0)
-    less, lengths = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+    less, lengths, numbers = (np.zeros(len(order), np.int64) for _ in range(3))
+    numbers[order] = number
     less[order] = np.rint(cut * (1 - joined / np.maximum(length, 1))).astype(np.int64) if len(order) else 0
     lengths[order] = np.where(gone, length, 0)
-    return Trains(less, lengths)
+    return Trains(less, lengths, numbers)
+
+
+def _transfers(session: Session) -> I64:
+    """Transfer per kernel of ``everything``, ABSENT where it cannot be told.
+
+    Where members are not open a kernel's duration holds waiting of unknown length; but one that begins right after
+    another of its group on its stream finds the members together: the end of the one before was common to all.
+    """
+    every = everything(session)
+    _, _, transfer, _ = kernel_waits(session)
+    order = np.lexsort((every.start, every.group, every.input))
+    follows = (every.start[order][1:] - every.end[order][:-1] >= 0) & (
+        every.start[order][1:] - every.end[order][:-1] <= NEXT_NS
+    )
+    for column in (every.input, every.group):
+        follows &= column[order][1:] == column[order][:-1]
+    after = order[1:][follows & (transfer[order][1:] == ABSENT) & (every.group[order][1:] >= 0)]
+    out = transfer.copy()
+    out[after] = every.end[after] - every.start[after]
+    return out
+
+
+def _shortened(found: Trains, exposed: I64) -> I64:
+    """What joining takes off the exposed time, per kernel: of each train no more than it has.
+
+    A message that compute hides is in the way of those behind it: when it gets shorter, they begin earlier.
+    """
+    count = int(found.number.max(initial=-1)) + 1
+    less = np.bincount(found.number, found.less, count)
+    shown = np.bincount(found.number, np.where(found.less > 0, exposed, 0), count)
+    part = np.minimum(1.0, np.divide(shown, less, out=np.zeros(count), where=less > 0))
+    out: I64 = np.rint(found.less * part[found.number]).astype(np.int64)
+    return out
 
 
 def _next_work(work: GpuWork, at: I64, end: I64, base: int) -> I64:
@@ -133,7 +169,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     every = everything(session)
     replayed = saved_by_faster(session, found.less)
     shown = np.where(which, exposed_of(session).parts.sum(axis=0), 0)
-    bound = bound_ns(session, np.minimum(found.less, shown))
+    bound = bound_ns(session, _shortened(found, shown))
     saving = bound if replayed is None else replayed
     if saving < least:
         return
@@ -153,7 +189,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         saving_how=(
             "The steps replayed with messages joined up to 25 MiB: each one that goes takes its own cost with it "
             if replayed is not None
-            else "The exposed part of the own cost of the messages that go when they are joined up to 25 MiB "
+            else "The own cost of the messages that go when they are joined up to 25 MiB, of each train no more than "
+            "is exposed "
         )
         + f"({format_duration(own, 1)} each, "
         + ("of the baseline" if measured else "an estimate: the smallest messages of public measurements take 30 us")
@@ -169,8 +206,8 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         "reduce_bucket_size), larger FSDP units, one flat buffer, or coalesced operations; then look at the bus "
         "bandwidth at the new size.",
         how=f"Messages of known size of which at least a third of the transfer is cost of its own, at least {SHORTEST} "
-        "of one kind and group within 30 us of each other on one stream, with no compute "
-        "between two of them.",
+        "of one kind and group within 30 us of each other on one stream, with no compute between two of them. Where "
+        "members are not open, a message right after another of its group is all transfer.",
         share=saving / step_ns,
         overlaps=("exposed",),
     )

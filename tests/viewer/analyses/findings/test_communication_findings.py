@@ -78,6 +78,27 @@ def test_small_messages_are_first_and_of_the_right_size() -> None:
     assert int(found.less.max()) <= 30_000
 
 
+@pytest.mark.parametrize("missing", [(1,), (1, 2, 3)])
+def test_small_messages_are_seen_where_members_are_not_open(missing: tuple[int, ...]) -> None:
+    """A message right after another of its group finds its members together: all of it is transfer."""
+    whole = GradientJob(pieces=64)
+    _, truth = cost(whole)
+    (found,) = small_messages.find(replace(whole, without_file=missing).session(), CancelToken())
+    assert found.saving_ns_per_step == pytest.approx(truth, rel=0.1)
+    assert not (small_messages.trains(GradientJob(without_file=missing).session()).less > 0).any()
+
+
+def test_stages_that_are_not_open_are_taken_to_be_like_the_others() -> None:
+    job = GradientJob(blocking=True, without_file=(2, 3))
+    session = job.session().with_clocks([i.clock for i in job.session().inputs], "base")  # no replay
+    (one,) = serialised_communication.find(session, CancelToken())
+    (both,) = serialised_communication.find(session.with_card(JobCard(plan=PlanCard(pp=2))), CancelToken())
+    assert one.saving_ns_per_step
+    assert both.saving_ns_per_step == 2 * one.saving_ns_per_step
+    assert "no rank is open" not in one.saving_how
+    assert "no rank is open" in both.saving_how
+
+
 def test_few_or_large_messages_are_no_train() -> None:
     for job in (GradientJob(pieces=2), GradientJob(pieces=8, transfer_ns=8 * 800_000)):
         assert not (small_messages.trains(job.session()).less > 0).any()

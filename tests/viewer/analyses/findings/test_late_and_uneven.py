@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.build import annotation, call, kernel, make_session, make_trace, op
+from tests.support.planted import pipe
 from tests.support.ranks import RankJob
+from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings import caveats, late_rank, uneven
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.registry import job_findings
@@ -164,3 +167,30 @@ def test_warm_up_is_said():
 
 def test_without_gpu_work_there_is_nothing_to_say():
     assert kinds(make_session(make_trace(op("aten::mm", 0, 5)))) == []
+
+
+@pytest.mark.parametrize(("took", "told"), [(6_000_000_000, True), (200_000_000, False)])
+def test_a_start_that_is_recorded_is_said(took: int, told: bool):
+    events = [
+        call("cudaFree", 0, took),
+        call("cudaLaunchKernel", took, 5, corr=1),
+        kernel("gemm", took + 9, 50, corr=1),
+    ]
+    assert ("start-up" in kinds(make_session(make_trace(*events)))) is told
+    stepped = [annotation("ProfilerStep#1", 0, took + 100), *events]
+    assert "start-up" not in kinds(make_session(make_trace(*stepped))), "a step's slow call is the step's"
+
+
+def test_stages_without_replicas_are_no_peers():
+    """They compute differently by their place, and nothing says that one is late."""
+    alone = roles(aligned(RankJob(ranks=2, steps=4)))
+    assert len(set(alone.values())) == 1
+    stages = settle_clocks(pipe(replicas=1).session(), "auto")
+    assert len(set(roles(stages).values())) == 4
+    both = settle_clocks(pipe().session(), "auto")
+    assert sorted(Counter(roles(both).values()).values()) == [2] * 4
+
+
+def test_a_lateness_that_nothing_explains_is_not_sure():
+    found = list(late_rank.find(settle_clocks(pipe(replicas=1).session(), "auto"), CancelToken()))
+    assert all(not f.confident for f in found if "cause is unknown" in f.title)
