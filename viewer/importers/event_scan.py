@@ -300,9 +300,9 @@ class EventScan:
             if new > old:
                 if columns is self.out.slices:
                     self._mended.append(old)
-                columns.column("at")[old] = offset
-                columns.column("args_off")[old] = args_at if args_size else ABSENT
-                columns.column("args_len")[old] = args_size
+                columns.recent("at", old)[0] = offset
+                columns.recent("args_off", old)[0] = args_at if args_size else ABSENT
+                columns.recent("args_len", old)[0] = args_size
                 return True
         return False
 
@@ -355,14 +355,13 @@ class EventScan:
             for row in self._mended:
                 self._recorded.forget(row)
         self._mended.clear()
-        counters = np.flatnonzero(marks.column("phase")[old_marks:] == ord("C"))
+        counters = np.flatnonzero(marks.recent("phase", old_marks) == ord("C"))
         if len(counters):
-            counters += old_marks
             for begin in range(0, len(counters), COUNTERS):
-                self._counters(counters[begin : begin + COUNTERS].tolist())
+                self._counters(old_marks, counters[begin : begin + COUNTERS].tolist())
         if self._sink is not None or self._holds:
             for columns, old in ((slices, old_slices), (marks, old_marks)):
-                self._gather(columns.column("args_off")[old:], columns.column("args_len")[old:])
+                self._gather(columns.recent("args_off", old), columns.recent("args_len", old))
         self._gathered = (new_slices, new_marks)
 
     def _gather(self, offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> None:
@@ -395,21 +394,22 @@ class EventScan:
 
     def _count_bad_bytes(self, columns: GrowingColumns, old: int) -> None:
         """Events whose args hold bytes that are no text are repaired ones: the bytes are shown as U+FFFD."""
-        offsets = columns.column("args_off")[old:] - self.window.origin
-        rows = rows_with_bad_bytes(self.window.view(), offsets, columns.column("args_len")[old:])
+        offsets = columns.recent("args_off", old) - self.window.origin
+        rows = rows_with_bad_bytes(self.window.view(), offsets, columns.recent("args_len", old))
         if not len(rows):
             return
         out = self.out
         known = out.mended_at.get("quotes-or-brackets", [])[-len(rows) - 1 :]
-        for at in columns.column("at")[old:][rows].tolist():
+        for at in columns.recent("at", old)[rows].tolist():
             if at not in known:  # an event is repaired once
                 self._reason("args-text", at)
                 out.mended_at.setdefault("args-text", []).append(at)
                 out.ledger.repaired += 1
 
-    def _counters(self, rows: list[int]) -> None:
+    def _counters(self, old: int, rows: list[int]) -> None:
+        """Take the values of counter events: ``rows`` of the marks from ``old`` on."""
         marks, origin = self.out.marks, self.window.origin
-        at, begins, sizes = marks.column("at"), marks.column("args_off"), marks.column("args_len")
+        at, begins, sizes = (marks.recent(name, old) for name in ("at", "args_off", "args_len"))
         rows = [row for row in rows if sizes[row] > 0]
         spans = [(int(begins[row]) - origin, int(sizes[row])) for row in rows]
         found = samples_of([self.window.text(begin, begin + size) for begin, size in spans])
@@ -426,9 +426,9 @@ class EventScan:
         first, end = samples.rows, samples.rows + len(series)
         samples.reserve(end)
         samples.rows = end
-        samples.column("row")[first:] = np.array(rows, np.int64)[found.at]
-        samples.column("series")[first:] = series
-        samples.column("value")[first:] = found.value
+        samples.recent("row", first)[:] = np.array(rows, np.int64)[found.at] + old
+        samples.recent("series", first)[:] = series
+        samples.recent("value", first)[:] = found.value
 
     def _stash_collectives(self) -> None:
         """Put the filled part of the block aside and begin a new one."""

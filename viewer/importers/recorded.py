@@ -32,8 +32,8 @@ class RecordedNumbers:
         """Number the rows [begin, end) of slices, whose ``args_off`` count from the source's first byte."""
         slices, table = self._out.slices, self._out.recorded
         self._look_at_tracks()
-        offsets, sizes = slices.column("args_off")[begin:end], slices.column("args_len")[begin:end]
-        track, numbers = slices.column("track")[begin:end], slices.column("recorded")[begin:end]
+        names = ("args_off", "args_len", "track", "recorded")
+        offsets, sizes, track, numbers = (slices.recent(name, begin)[: end - begin] for name in names)
         done = 0
         while done < end - begin:
             done = number_recorded(
@@ -53,7 +53,7 @@ class RecordedNumbers:
 
     def forget(self, row: int) -> None:
         """The args of a slice are no plain JSON: only their text tells."""
-        self._out.slices.column("recorded")[row] = UNREAD
+        self._out.slices.recent("recorded", row)[0] = UNREAD
 
     def _look_at_tracks(self) -> None:
         tracks, known = self._out.tracks, len(self._wanted)

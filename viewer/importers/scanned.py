@@ -14,7 +14,7 @@ from viewer.base.ids import TEXT_ID, UNREAD
 from viewer.jit.scan_args import TEXT_COLUMNS
 from viewer.jit.scan_events import MARK_COLUMNS, SLICE_COLUMNS, TRACK_KEY
 from viewer.jit.scan_intern import StringTable
-from viewer.store.growing import GrowingColumns
+from viewer.store.streamed import StreamedColumns
 
 SAMPLE_COLUMNS: Final = {"row": np.int64, "series": np.int32, "value": np.float64}
 """Row of marks, number in ``series``, value as written."""
@@ -30,9 +30,9 @@ MOST_AGAIN: Final = 32 << 20
 class Scanned:
     """What the text holds. Collectives: row 0 indexes the slices, then COLLECTIVE_COLUMNS."""
 
-    slices: GrowingColumns
-    marks: GrowingColumns
-    samples: GrowingColumns
+    slices: StreamedColumns
+    marks: StreamedColumns
+    samples: StreamedColumns
     """SAMPLE_COLUMNS of counter events."""
     collectives: list[NDArray[np.int64]] = field(default_factory=list)
     strings: StringTable = field(default_factory=StringTable)
@@ -62,8 +62,8 @@ class Scanned:
     @classmethod
     def empty(cls, folder: Path | None = None) -> Scanned:
         """Nothing yet; ``folder`` is where large columns may lie."""
-        slices, marks = GrowingColumns(SLICE_COLUMNS, folder), GrowingColumns(MARK_COLUMNS, folder)
-        return cls(slices, marks, GrowingColumns(SAMPLE_COLUMNS, folder))
+        slices, marks = StreamedColumns(SLICE_COLUMNS, folder), StreamedColumns(MARK_COLUMNS, folder)
+        return cls(slices, marks, StreamedColumns(SAMPLE_COLUMNS, folder))
 
     @classmethod
     def instead_of(cls, used: Scanned, folder: Path | None) -> Scanned:

@@ -82,14 +82,14 @@ class TraceViewerImporter:
 
 def _correlations(window: TextWindow, slices: GrowingColumns, begin: int, end: int) -> None:
     """Read "correlation_id" of args; Kineto's "correlation" was read by the scan itself."""
-    offsets = slices.column("args_off")[begin:end] - window.origin
-    sizes = slices.column("args_len")[begin:end]
-    correlation = slices.column("corr")
+    offsets = slices.recent("args_off", begin)[: end - begin] - window.origin
+    sizes = slices.recent("args_len", begin)[: end - begin]
+    correlation = slices.recent("corr", begin)
     for row in np.flatnonzero(sizes > 16):
         at = int(offsets[row])
         found = _CORRELATION.search(window.text(at, at + int(sizes[row])))
         if found:
-            correlation[begin + row] = int(found[1])
+            correlation[row] = int(found[1])
 
 
 def _processes(raw: RawTrace, findings: list[Finding]) -> dict[int, _Process]:

@@ -105,7 +105,7 @@ class GrowingColumns:
         files: dict[str, int] = {}
         try:
             for name, kind in self.types.items():
-                files[name] = _unnamed_file(self._folder)
+                files[name] = unnamed_file(self._folder)
                 os.posix_fallocate(files[name], 0, rows * kind.itemsize)
                 if name in self._maps:
                     view = memoryview(self._maps[name])[: self.rows * kind.itemsize]
@@ -140,6 +140,10 @@ class GrowingColumns:
         """The rows in use of one column: a view that can be written to."""
         return np.frombuffer(self._maps[name], self.types[name], self.rows)
 
+    def recent(self, name: str, begin: int) -> NDArray[Any]:
+        """The rows from ``begin`` on of one column: a view that can be written to."""
+        return self.column(name)[begin:]
+
     def append(self, other: GrowingColumns) -> None:
         """Add the rows of columns of the same names."""
         begin = self.rows
@@ -153,7 +157,7 @@ class GrowingColumns:
             self._close_files()
 
 
-def _unnamed_file(folder: Path | None) -> int:
+def unnamed_file(folder: Path | None) -> int:
     """A file without a name: the system takes it back whatever happens to this process. Raises OSError."""
     if folder is not None:
         with contextlib.suppress(OSError):
@@ -171,7 +175,7 @@ def in_file(values: NDArray[Any], folder: Path | None) -> NDArray[Any]:
     if values.nbytes < LEAST_IN_FILE or values.dtype.hasobject or not hasattr(os, "posix_fallocate"):
         return values
     try:
-        handle = _unnamed_file(folder)
+        handle = unnamed_file(folder)
         with os.fdopen(handle, "w+b") as file:
             np.ascontiguousarray(values).tofile(file)
             file.flush()

@@ -88,5 +88,5 @@ def test_large_arrays_wait_in_files_and_small_ones_stay(tmp_path: Path, monkeypa
     def full(_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(growing, "_unnamed_file", full)
+    monkeypatch.setattr(growing, "unnamed_file", full)
     assert in_file(large, tmp_path) is large
