@@ -155,6 +155,10 @@ class LanesCanvas(PaintedWidget):
             painter.fillRect(self.rect(), QColor(self._theme["base"]))
             return
         frame, overlay = shown
+        if not float(frame.dpr).is_integer():  # the canvas may end in the middle of a pixel, the frame does not
+            base, width, height = QColor(self._theme["base"]), self.width(), self.height()
+            painter.fillRect(QRectF(width - 1, 0, 1, height), base)
+            painter.fillRect(QRectF(0, height - 1, width, 1), base)
         self._pixels.show(painter, frame, whole=self._whole)
         if self._pixels.missing:
             self.update()

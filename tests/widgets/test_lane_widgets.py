@@ -242,6 +242,40 @@ def test_an_error_while_painting_closes_the_painter(canvas: LanesCanvas) -> None
     assert canvas.grab().toImage().pixelColor(250, 100) == QColor("#336699")
 
 
+@pytest.mark.parametrize("dpr", [1, 1.25, 2])
+def test_scrolled_headers_are_those_that_are_painted_there(qtbot: QtBot, dpr: float) -> None:
+    lanes = [lane(f"{number}/{k}", 30 if k == 1 else 1) for number in range(9) for k in range(3)]
+    groups = [group(n, *lanes[3 * n : 3 * n + 3], warning="careful" if n == 4 else "") for n in range(9)]
+    rows, y = [], 0
+    for one in groups:
+        for row, height in ((None, 28), *((made, 146 if made.sub_rows > 1 else 26) for made in one.lanes)):
+            rows.append(PlacedRow(y, height, one, row, 5))
+            y += height
+
+    def shown() -> LaneHeaders:
+        made = LaneHeaders(theme())
+        qtbot.addWidget(made)
+        made.resize(200, 300)
+        made.set_rows(Placement(tuple(rows), y), frozenset(), frozenset({"2/1"}), frozenset(), {"0/2": True})
+        made.set_counts({"1/0": 7})
+        return made
+
+    def picture(headers: LaneHeaders) -> QImage:
+        image = QImage(round(200 * dpr), round(300 * dpr), QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(dpr)
+        headers.render(image)
+        return image
+
+    moving = shown()
+    for top in (0, 4, 40, 41, 33, 180, 120, 500, 496, 0, 900, 872):
+        moving.set_top(top)
+        fresh = shown()
+        fresh.set_top(top)
+        assert picture(moving) == picture(fresh), top
+    moving.set_selected(None, frozenset({"4/2"}))
+    assert picture(moving) != picture(fresh)
+
+
 def test_a_small_shake_is_a_click_and_a_far_move_a_drag(canvas: LanesCanvas, qtbot: QtBot) -> None:
     clicks: list[QPointF] = []
     drags: list[tuple[float, float, bool]] = []

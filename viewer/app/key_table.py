@@ -30,10 +30,12 @@ _TIMELINE: Final[dict[str, tuple[KeyLine, ...]]] = {
         KeyLine(("Alt+drag", "Right drag"), "Zoom to a rectangle"),
         KeyLine(("Double click",), "Zoom to a slice or gap"),
         KeyLine(("Mouse back", "Mouse forward"), "Back and forward through the views"),
+        KeyLine(("Wheel on the axis", "Wheel on the overview"), "Zoom there"),
     ),
     "Select": (
         KeyLine(("Click",), "Select a slice, gap or rank"),
-        KeyLine(("Drag",), "Select a range of time"),
+        KeyLine(("Drag",), "Select a range of time; from a border of it: move that border"),
+        KeyLine(("Double click on the axis",), "Zoom to the range; a click beside it drops it"),
         KeyLine(("Click in the legend",), "Emphasise a colour's slices; again or Esc: all alike"),
         KeyLine(("Ctrl+click", "Shift+click"), "Choose several lanes (Shift: on their headers)"),
         KeyLine(("Right click", "Menu", "Shift+F10"), "What can be done with a slice, lane or rank"),

@@ -74,7 +74,7 @@ def test_it_begins_at_the_view_and_comes_into_sight(desk: Desk) -> None:
 
 def test_hits_are_marked_on_lanes_headers_and_minimap(desk: Desk) -> None:
     finder = find(desk, "nccl")
-    counts = desk.panel.headers._counts
+    counts = desk.panel.headers._rows.counts
     assert counts == dict.fromkeys(counts, 1)
     assert len(counts) == 2
     assert all("20" in key for key in counts)
@@ -97,7 +97,7 @@ def test_hits_are_marked_on_lanes_headers_and_minimap(desk: Desk) -> None:
     assert set(desk.panel._lanes.painter._picked) == {0, 1}
     finder.close()
     desk.settle()
-    assert desk.panel.headers._counts == {}
+    assert desk.panel.headers._rows.counts == {}
     assert desk.panel.minimap._marks["found"] == ()
     assert not finder.bar.isVisible()
 
@@ -145,7 +145,7 @@ def test_switches_and_what_is_wrong(desk: Desk) -> None:
     finder.bar.edit.setText("gemm(")
     desk.settle()
     assert "no regular expression" in finder.bar.count.text()
-    assert desk.panel.headers._counts == {}
+    assert desk.panel.headers._rows.counts == {}
     enter(desk)
     assert desk.context.selection.slice is None
 
