@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,8 @@ from viewer.store.session import Opened, Session, build_session
 from viewer.store.trace import Trace
 
 MAX_WORKERS: Final = 8
+REST_FACTOR: Final = 4
+"""A session of the files so far is made when at least this many times the time that such sessions took has passed."""
 
 
 @dataclass(slots=True)
@@ -109,7 +112,8 @@ class JobOpener:
         Args:
             progress: called from worker threads, per file.
             cancel: stops the whole job.
-            opened: called (one call at a time, from a worker thread) with a new session each time a file is mapped.
+            opened: called (one call at a time, from a worker thread) with a new session each time a file is mapped;
+                of many files not for each, so that making sessions takes a small part of the time.
 
         Raises:
             Cancelled: the whole job was cancelled.
@@ -126,6 +130,7 @@ class JobOpener:
         done: list[Opened] = []
         self._waiting = len(candidates)
         outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        begun, spent = time.monotonic(), 0.0
         with ThreadPoolExecutor(self._workers, "import") as pool:
             try:
                 for candidate in candidates:
@@ -141,12 +146,15 @@ class JobOpener:
                     else:
                         shown = outcome.path or outcome.candidate.path
                         done.append(Opened(shown, outcome.trace, self._given_rank(shown)))
-                        result.session = self._session(done)
-                        if opened is not None and running > 1:
-                            opened(result.session)
+                        now = time.monotonic()
+                        if opened is not None and running > 1 and now - begun >= REST_FACTOR * spent:
+                            opened(self._session(done))
+                            spent += time.monotonic() - now
             except BaseException:
                 self._all.cancel()
                 raise
+        if done:
+            result.session = self._session(done)
         self._folders_without_traces(candidates, result)
         result.skipped.sort(key=lambda f: f.where)
         result.failures.sort(key=lambda e: e.path)

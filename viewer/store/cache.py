@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from viewer.store.files import read_meta
+from viewer.store.files import folder_bytes, read_meta
 from viewer.store.meta import SourceStamp
 from viewer.store.schema import FORMAT_VERSION
 from viewer.store.sums import damaged_file, write_sums
@@ -30,6 +31,8 @@ EDGE: Final = 64 << 10
 """Bytes of a source's head and tail that enter its digest."""
 STALE_SECONDS: Final = 24 * 3600
 """A temporary folder older than this was left by a killed import."""
+SHARE_UNCOUNTED: Final = 16
+"""At most this part of the cap is added before the folders are counted again."""
 _DRAFT: Final = ".draft-"
 _NOTES: Final = "notes"
 MAX_NOTES: Final = 1000
@@ -87,6 +90,9 @@ class Cache:
     def __init__(self, folder: Path | None = None, cap_bytes: int = DEFAULT_CAP) -> None:
         self.folder = folder if folder is not None else default_folder()
         self.cap_bytes = cap_bytes
+        self._lock = threading.Lock()
+        self._room: int | None = None
+        """Bytes that may be added before the folders are counted again; None before the first count."""
 
     def _place(self, stamp: SourceStamp) -> Path:
         identity = "\0".join([str(FORMAT_VERSION), stamp.path, str(stamp.size), str(stamp.mtime_ns), stamp.digest])
@@ -133,7 +139,8 @@ class Cache:
             OSError: the cache cannot be written (read-only, full).
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._sweep()
+        if self._room is None:
+            self._sweep()
         place = self._place(stamp)
         draft = Draft(self.folder / f"{_DRAFT}{uuid.uuid4().hex}", place)
         draft.folder.mkdir()
@@ -151,7 +158,21 @@ class Cache:
         except BaseException:
             shutil.rmtree(draft.folder, ignore_errors=True)
             raise
-        self.evict(keep=place)
+        self._make_room(place)
+
+    def _make_room(self, added: Path) -> None:
+        """Evict where that may be needed.
+
+        Counting the folders takes the longer the more there are, so that a job of thousands of files does it once, and
+        again when it added much: another process may have added as well.
+        """
+        size = folder_bytes(added) or 0
+        with self._lock:
+            if self._room is not None:
+                self._room -= size
+            due = self._room is None or self._room < 0
+        if due:
+            self.evict(keep=added)
 
     def _sweep(self) -> None:
         with contextlib.suppress(OSError):
@@ -207,10 +228,12 @@ class Cache:
         total = sum(e.bytes for e in entries)
         for entry in reversed(entries):
             if total <= self.cap_bytes:
-                return
+                break
             if entry.path != keep:
                 self._remove(entry.path)
                 total -= entry.bytes
+        with self._lock:
+            self._room = min(self.cap_bytes - total, self.cap_bytes // SHARE_UNCOUNTED)
 
     def clear(self) -> int:
         """Remove everything; how many bytes of complete folders that were."""

@@ -5,19 +5,22 @@ import json
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.viewer.importers.texts import kernel, open_job, open_one, problem, write_json
 from viewer.base.errors import Cancelled
 from viewer.base.work import CancelToken, Progress
+from viewer.importers import opening
 from viewer.importers.discover import discover
 from viewer.importers.json_trace import rank_in_name
 from viewer.importers.opening import JobOpener
 from viewer.importers.registry import importer_of
 from viewer.importers.source import Source
 from viewer.store.cache import Cache
-from viewer.store.session import Session
+from viewer.store.session import Opened, Session, build_session
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,28 @@ def test_a_job_is_ordered_by_rank_and_told_in_steps(tmp_path: Path) -> None:
     done = {p.path: p for p in progress if p.stage == "done"}
     assert len(done) == 3
     assert all(p.done_bytes == p.total_bytes > 0 for p in done.values())
+
+
+def test_sessions_of_many_files_are_not_made_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in range(12):
+        write_json(tmp_path / f"rank_{rank}.json", [kernel()], distributedInfo={"rank": rank})
+    now = [0.0]
+    made: list[int] = []
+    seen: list[int] = []
+    monkeypatch.setattr(opening, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def build(done: list[Opened], *rest: Any) -> Session:
+        made.append(len(done))
+        now[0] += 1.0  # no file takes any time on this clock, each session a second
+        return build_session(done, *rest)
+
+    monkeypatch.setattr(opening, "build_session", build)
+    opener = JobOpener([tmp_path], cache=Cache(tmp_path / "cache"), workers=1)
+    opener.open(opened=lambda s: seen.append(len(s.inputs)))
+    assert made == seen == [1, 12]
+    made.clear()
+    assert len(JobOpener([tmp_path], cache=Cache(tmp_path / "cache")).open().session.inputs) == 12
+    assert made == [12]
 
 
 def test_given_ranks_win(tmp_path: Path) -> None:

@@ -85,6 +85,26 @@ def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
     assert cache.size < 25_000
 
 
+def test_many_folders_are_counted_once_and_again_when_much_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+    count = Cache.entries
+    monkeypatch.setattr(Cache, "entries", lambda self: counts.append(1) or count(self))
+    cache = Cache(tmp_path / "cache", cap_bytes=1_000_000)
+    for i in range(30):
+        path = tmp_path / f"{i}.json"
+        path.write_bytes(b"%d" % i)
+        fill(cache, path, 1_000)
+    assert len(counts) == 1
+    other = Cache(tmp_path / "cache", cap_bytes=1_000_000)  # another process
+    for i in range(30, 60):
+        path = tmp_path / f"{i}.json"
+        path.write_bytes(b"%d" % i)
+        fill(other if i < 50 else cache, path, 60_000)
+    assert cache.size <= 1_000_000
+
+
 def test_looking_up_counts_as_use(tmp_path: Path, source: Path) -> None:
     cache = Cache(tmp_path / "cache")
     place = fill(cache, source)
