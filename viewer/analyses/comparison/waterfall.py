@@ -8,19 +8,31 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.collective.rank_steps import rank_steps
+from viewer.analyses.collective.table import kernel_waits
 from viewer.analyses.comparison.amounts import Amounts, Keys, apportioned
 from viewer.analyses.comparison.kernels import Kernels
 from viewer.analyses.comparison.rows import Measure
-from viewer.analyses.comparison.spans import BEFORE_COMM, BETWEEN, COMM_PARTS, PIPELINE_WAIT, WAIT, SpanParts
+from viewer.analyses.comparison.spans import (
+    BEFORE_COMM,
+    BETWEEN,
+    COMM_PARTS,
+    PIPELINE_WAIT,
+    TRANSFER,
+    WAIT,
+    SpanParts,
+)
 from viewer.analyses.comparison.work import Side
 from viewer.analyses.gpu_work import gpu_work
-from viewer.base.ids import Paint
+from viewer.base.ids import ABSENT, Paint
 
 I64 = NDArray[np.int64]
 Kind = Literal["kernel", "kernels", "communication", "memory", "idle"]
 
 MOST_NAMED: Final = 6
 """Kernels that get a bar of their own."""
+LEAST_OF_ITS_OWN: Final = 0.5
+"""Exposed transfer is a cause where the transfers got longer by this part of it at least."""
 LEAST_SHARE: Final = 0.02
 """Of all that moved: below it a kernel is one of the others."""
 
@@ -96,8 +108,33 @@ def waterfall(base: Side, test: Side, parts: tuple[list[SpanParts], list[SpanPar
         for i, key in enumerate(names)
         if one[i] or other[i]
     ]
+    of_one_rank = sum(c.delta_ns for c in causes if c.where is not None and not c.waits_for_others) * len(base.units)
+    causes = [
+        replace(c, waits_for_others=True) if _merely_less_hidden(c, of_one_rank, base, test) else c for c in causes
+    ]
     causes.sort(key=lambda c: ({True: 0, None: 1, False: 2}[c.significant], c.waits_for_others, -abs(c.delta_ns), c.id))
     return Waterfall(sum(one), sum(other), tuple(causes), step_significant[0], step_band[0])
+
+
+def _merely_less_hidden(cause: Cause, of_one_rank_ns: int, base: Side, test: Side) -> bool:
+    """Whether exposed transfer changed by a rank's own time: the transfers themselves did not by even half as much.
+
+    When that rank arrives late, what hid the transfers of its peers is over. ``of_one_rank_ns`` is what single ranks
+    changed by their own time, per step of theirs.
+    """
+    if cause.id != f"communication/{COMM_PARTS[TRANSFER]}" or not cause.delta_ns:
+        return False
+    if of_one_rank_ns / cause.delta_ns < 1:
+        return False
+    longer = _transfer_per_step(test) - _transfer_per_step(base)
+    return longer / cause.delta_ns < LEAST_OF_ITS_OWN
+
+
+def _transfer_per_step(side: Side) -> float:
+    """What transfers take per step and rank, hidden or not, where they can be told from waiting."""
+    _, _, transfer, _ = kernel_waits(side.session)
+    steps = sum(len(rank_steps(side.session, g)) for g in side.session.groups)
+    return float(transfer[transfer != ABSENT].sum()) / max(1, steps)
 
 
 def _sum(side: Side, parts: list[SpanParts], kernels: Kernels, keys: Keys) -> Amounts:

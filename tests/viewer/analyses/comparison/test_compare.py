@@ -94,10 +94,19 @@ def test_a_slow_rank_is_the_cause_and_the_waiting_of_its_peers_is_not():
     waits = [c.waits_for_others for c in found.waterfall.causes if c.significant]
     assert waits == sorted(waits)
     assert True in waits
-    # Its peers' addition is over when the transfer begins at last: what hid it is gone.
+    first_cause = found.waterfall.causes[0]
+    assert (first_cause.label, first_cause.where) == (GEMM, 2)
+    # Its peers' addition is over when the transfer begins at last: what hid it is gone, and it takes no longer itself.
+    (transfer,) = [c for c in found.waterfall.causes if c.id == "communication/transfer"]
+    assert transfer.significant
+    assert transfer.waits_for_others
+
+
+def test_transfers_that_take_longer_are_a_cause_of_their_own():
+    found = compare(a_run(ranks=4), a_run(ranks=4, size=2 << 20))
+    assert found.waterfall is not None
     assert found.waterfall.causes[0].id == "communication/transfer"
-    assert found.waterfall.causes[1].label == GEMM
-    assert found.waterfall.causes[1].where == 2
+    assert not found.waterfall.causes[0].waits_for_others
 
 
 def test_a_slow_rank_of_many_is_seen_although_the_mean_hides_it():
