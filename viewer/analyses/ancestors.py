@@ -11,6 +11,7 @@ from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
 from viewer.analyses.names import flags_where
 from viewer.base.ids import ABSENT, LaneKind, Paint
+from viewer.jit.grouping import nearest_flagged
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -34,12 +35,8 @@ def nearest(trace: Trace, flagged: Bools) -> I32:
         trace: the file.
         flagged: one entry per row of ``slices``.
     """
-    out = np.where(flagged, np.arange(len(flagged), dtype=np.int32), np.int32(-1)).astype(np.int32)
-    parent = trace.slices.parent
-    for begin, end in levels(trace):
-        above = parent[begin:end]
-        own = out[begin:end]
-        out[begin:end] = np.where((own < 0) & (above >= 0), out[np.maximum(above, 0)], own)
+    out = np.empty(len(flagged), np.int32)
+    nearest_flagged(flagged, trace.slices.parent, out)
     return out
 
 

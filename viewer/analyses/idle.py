@@ -9,7 +9,7 @@ import numpy as np
 from viewer.analyses.attribution import Gap, attribute, device_gaps, device_span
 from viewer.analyses.gpu_work import gpu_work, unions
 from viewer.analyses.host_time import HostSlice, blocks_host, draining_call, host_activity
-from viewer.analyses.idleness.parts import CAUSES, HOST, LAUNCH, SLOW_START, Parts, gap_parts
+from viewer.analyses.idleness.parts import CAUSES, HOST, LAUNCH, SLOW_START, Parts, gap_parts, idle_parts
 from viewer.analyses.idleness.split import DEPENDENCY_CAUSES, Split, device_split, has_sync_events, lane_split
 from viewer.base.ids import ABSENT, LaneKind
 from viewer.jit.intervals import clip, total
@@ -50,9 +50,12 @@ def idle(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Id
     figures = attribute(trace, device, window)
     if figures is None:
         return None
-    start, end = device_gaps(trace, device, window)
-    split = device_split(trace, device, start, end)
-    host_causes, dependency, launch = _causes(gap_parts(trace, device, split))
+    if window is None:
+        split, parts = idle_parts(trace, device)
+    else:
+        split = device_split(trace, device, *device_gaps(trace, device, window))
+        parts = gap_parts(trace, device, split)
+    host_causes, dependency, launch = _causes(parts)
     result = IdleSplit(
         int(split.host.sum()),
         int(split.launch.sum()),

@@ -67,6 +67,7 @@ class RuleTable:
     classes: tuple[ClassRule, ...]
     hash: str
     _memo: dict[tuple[str, str], ClassRule] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[tuple[str, str], int] = field(default_factory=dict, compare=False, repr=False)
     _batches: dict[tuple[int, ...], NameRules] = field(default_factory=dict, compare=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -88,6 +89,21 @@ class RuleTable:
 
     def classes_of(self, cat: str, names: pa.LargeStringArray) -> NDArray[np.int32]:
         """Index into ``classes`` of the first rule for each name of a category; as :meth:`class_of`, for many."""
+        if len(names) > MOST_ASKED:
+            return self._classes_of(cat, names)
+        # Files of one job have the same few names: the patterns see each once.
+        texts = names.to_pylist()
+        found = {text: self._known.get((cat, text), -1) for text in texts}
+        new = [text for text, number in found.items() if number < 0]
+        if new:
+            numbers = self._classes_of(cat, pa.array(new, pa.large_string())).tolist()
+            for text, number in zip(new, numbers, strict=True):
+                found[text] = number
+                if len(self._known) < MOST_KNOWN and len(text) <= MOST_NAME:
+                    self._known[cat, text] = number
+        return np.array([found[text] for text in texts], np.int32)
+
+    def _classes_of(self, cat: str, names: pa.LargeStringArray) -> NDArray[np.int32]:
         low = cat.lower()
         asked = tuple(i for i, r in enumerate(self.classes) if not r.cats or low in r.cats)
         with self._lock:
@@ -109,6 +125,8 @@ class RuleTable:
         return self.class_of(cat, name).paint if role is Role.GPU_WORK else _ROLE_PAINT[role]
 
 
+MOST_ASKED: Final = 4_096
+"""Of more names than these at once none is remembered."""
 MOST_KNOWN: Final = 100_000
 """Names whose class is remembered one by one."""
 MAX_BYTES: Final = 1 << 20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ class GapBook:
     idle_ns: int
     sums: dict[str, int]
     counts: dict[str, int]
-    gaps: tuple[IdleGap, ...]
+    gaps: Sequence[IdleGap]
 
 
 def gap_book(
@@ -103,64 +104,88 @@ def gap_book(
         chosen.append(having[np.argsort(-own[having], kind="stable")[:most]])
     which = np.unique(np.concatenate(chosen)) if len(length) else np.empty(0, np.int64)
     which = which[np.argsort(-length[which], kind="stable")]
-    first = np.searchsorted(parts.gap, which, "left")
-    last = np.searchsorted(parts.gap, which, "right")
-    gaps = _gaps(trace, device, split, parts, which, first, last, step_before[which], step_after[which])
+    gaps = GapList(trace, device, split, parts, which, step_before[which], step_after[which])
     return GapBook(device, len(length), int(length.sum()), sums, counts, gaps)
 
 
-def _gaps(
-    trace: Trace,
-    device: int,
-    split: Split,
-    parts: Parts,
-    which: I64,
-    first: I64,
-    last: I64,
-    step_before: I64,
-    step_after: I64,
-) -> tuple[IdleGap, ...]:
-    """The gaps ``which`` of a split in detail; the parts of each are [first, last). Arrays have one entry per gap."""
-    work = gpu_work(trace)
-    after, before = split.after[which], split.before[which]
-    neighbour = np.where(after >= 0, after, before)
-    told = (
-        split.start[which],
-        split.end[which],
-        split.call[which],
-        _at(work.index, before),
-        _at(work.index, after),
-        _at(work.lane, neighbour),
-        step_after,
-        (step_before != step_after) & (after >= 0) & (before >= 0),
-        first,
-        last,
-    )
-    out = []
-    for start, end, call, before_row, after_row, lane, step, between, a, b in zip(
-        *(column.tolist() for column in told), strict=True
-    ):
+class GapList(Sequence[IdleGap]):
+    """Gaps of a split in detail, each made when it is asked for: most are never looked at.
+
+    Args:
+        trace: the file.
+        device: whose gaps.
+        split: gaps.
+        parts: their parts.
+        which: the gaps of the split that are listed, in order.
+        step_before: of each listed gap the place of the step of the work before it, -1 for none.
+        step_after: of the work after it.
+    """
+
+    def __init__(
+        self, trace: Trace, device: int, split: Split, parts: Parts, which: I64, step_before: I64, step_after: I64
+    ) -> None:
+        work = gpu_work(trace)
+        after, before = split.after[which], split.before[which]
+        neighbour = np.where(after >= 0, after, before)
+        self._device, self._parts = device, parts
+        self._told = (
+            split.start[which],
+            split.end[which],
+            split.call[which],
+            _at(work.index, before),
+            _at(work.index, after),
+            _at(work.lane, neighbour),
+            step_after,
+            (step_before != step_after) & (after >= 0) & (before >= 0),
+            np.searchsorted(parts.gap, which, "left"),
+            np.searchsorted(parts.gap, which, "right"),
+        )
+        self._made: dict[int, IdleGap] = {}
+
+    def __len__(self) -> int:
+        return len(self._told[0])
+
+    @overload
+    def __getitem__(self, at: int) -> IdleGap: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[IdleGap, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> IdleGap | tuple[IdleGap, ...]:
+        if isinstance(at, slice):
+            return tuple(self[i] for i in range(*at.indices(len(self))))
+        at = range(len(self))[at]
+        found = self._made.get(at)
+        if found is None:
+            found = self._made[at] = self._make(at)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _make(self, at: int) -> IdleGap:
+        start, end, call, before_row, after_row, lane, step, between, a, b = (c[at].item() for c in self._told)
+        parts = self._parts
         cause, row = parts.cause[a:b].tolist(), parts.row[a:b].tolist()
         ns = (parts.end[a:b] - parts.start[a:b]).tolist()
         main = _main(cause, ns)
         culprit = max((i for i in range(b - a) if cause[i] == main), key=ns.__getitem__)
-        out.append(
-            IdleGap(
-                device=device,
-                start_ns=start,
-                end_ns=end,
-                parts=_listed(cause, ns, row),
-                cause=CAUSES[main],
-                culprit_row=row[culprit],
-                call_row=call,
-                before_row=before_row,
-                after_row=after_row,
-                lane=lane,
-                step=step if step >= 0 else None,
-                between=between,
-            )
+        return IdleGap(
+            device=self._device,
+            start_ns=start,
+            end_ns=end,
+            parts=_listed(cause, ns, row),
+            cause=CAUSES[main],
+            culprit_row=row[culprit],
+            call_row=call,
+            before_row=before_row,
+            after_row=after_row,
+            lane=lane,
+            step=step if step >= 0 else None,
+            between=between,
         )
-    return tuple(out)
 
 
 def _at(column: NDArray[Any], place: I64) -> I64:

@@ -8,15 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.attribution import device_gaps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.host_time import UNTRACED
 from viewer.analyses.idleness.jitter import jitter
 from viewer.analyses.idleness.launch_bound import launch_waits
-from viewer.analyses.idleness.parts import CODE, gap_parts
+from viewer.analyses.idleness.parts import CODE, idle_parts
 from viewer.analyses.idleness.profile import steps_around
 from viewer.analyses.idleness.recording import own_ns
-from viewer.analyses.idleness.split import device_split
 from viewer.analyses.links import lanes_of_rows
 from viewer.analyses.steps import step_table
 from viewer.base.ids import Paint
@@ -56,8 +54,7 @@ def host_work(trace: Trace, device: int) -> HostWork:
 
 
 def _build(trace: Trace, device: int) -> HostWork:
-    split = device_split(trace, device, *device_gaps(trace, device))
-    parts = gap_parts(trace, device, split)
+    split, parts = idle_parts(trace, device)
     was, now = steps_around(trace, device, split)
     work, n = gpu_work(trace), len(step_table(trace).steps)
     ends_well = (was == now) & (split.after >= 0)

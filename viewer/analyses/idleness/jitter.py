@@ -14,6 +14,7 @@ from viewer.analyses.links import lanes_of_rows, links
 from viewer.analyses.names import flags_where
 from viewer.analyses.steps import step_table
 from viewer.base.ids import Paint
+from viewer.jit.grouping import sum_by_group
 from viewer.jit.intervals import intersect, union
 from viewer.store.trace import Trace
 
@@ -67,7 +68,7 @@ def _held_up(trace: Trace) -> tuple[I64, I64, I64]:
         known = row >= 0
         low = int(row[known].min()) if known.any() else 0
         sums = np.zeros(int(row.max(initial=low)) - low + 1, np.int64)
-        np.add.at(sums, row[known] - low, length[known])
+        sum_by_group(np.where(known, row - low, -1), length, sums)
         here = np.flatnonzero(sums)
         rows.append(here + low)
         own.append(sums[here])

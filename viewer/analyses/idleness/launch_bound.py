@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from viewer.analyses.attribution import device_gaps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.host_time import ALLOCATOR, COLLECTION, LOADING, RECOMPILATION, SYNC_DRAIN
-from viewer.analyses.idleness.parts import SLOW_START, UNKNOWN, gap_parts
-from viewer.analyses.idleness.split import Split, split_among
+from viewer.analyses.idleness.parts import SLOW_START, UNKNOWN, starving_parts
+from viewer.analyses.idleness.split import Split
 from viewer.analyses.links import links
 from viewer.analyses.steps import step_of_work
-from viewer.base.ids import Paint
-from viewer.jit.intervals import union
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -82,19 +80,11 @@ def _found(trace: Trace, device: int) -> _Found:
 
 def _build(trace: Trace, device: int) -> _Found:
     work, call_of = gpu_work(trace), links(trace).call_of
-    part = work.of_device(device)
-    lanes = np.unique(work.lane[part][work.paint[part] == Paint.COMPUTE])
-    mine = part.start + np.flatnonzero(np.isin(work.lane[part], lanes))
-    if not len(mine):
+    found = starving_parts(trace, device)
+    if found is None or not len(found[1].start):
         return _NONE
-    busy = union(work.start_ns[mine], work.end_ns[mine])
-    if not len(busy[0]):
-        return _NONE
-    split = split_among(trace, mine, busy[1][:-1].copy(), busy[0][1:].copy())
+    mine, split, parts = found
     n = len(split.start)
-    if not n:
-        return _NONE
-    parts = gap_parts(trace, device, split)
     before, after = np.maximum(split.before, 0), np.maximum(split.after, 0)
     has = (split.before >= 0) & (split.after >= 0) & (split.call >= 0)
     same_call = has & (call_of[before] == split.call)

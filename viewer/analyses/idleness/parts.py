@@ -27,9 +27,12 @@ from viewer.analyses.host_time import (
     draining_call,
     thread_time,
 )
-from viewer.analyses.idleness.split import DEPENDENCY_CAUSES, Split, dependency_kind, device_split
+from viewer.analyses.idleness.split import DEPENDENCY_CAUSES, Split, dependency_kind, device_split, split_among
 from viewer.analyses.links import lanes_of_rows, links
 from viewer.analyses.names import flags_where
+from viewer.base.ids import Paint
+from viewer.jit.grouping import sum_by_group
+from viewer.jit.intervals import union
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -64,14 +67,15 @@ class Parts:
     def sums(self) -> I64:
         """int64[len(CAUSES)]: ns by cause."""
         out = np.zeros(len(CAUSES), np.int64)
-        np.add.at(out, self.cause, self.end - self.start)
+        sum_by_group(self.cause, self.end - self.start, out)
         return out
 
     def by_gap(self, gaps: int, among: Sequence[str]) -> I64:
         """int64[gaps]: ns of the given causes in each gap."""
         out = np.zeros(gaps, np.int64)
-        chosen = np.isin(self.cause, [CODE[name] for name in among])
-        np.add.at(out, self.gap[chosen], (self.end - self.start)[chosen])
+        wanted = np.zeros(len(CAUSES), np.bool_)
+        wanted[[CODE[name] for name in among]] = True
+        sum_by_group(np.where(wanted[self.cause], self.gap, -1), self.end - self.start, out)
         return out
 
 
@@ -96,6 +100,36 @@ def gap_parts(trace: Trace, device: int, split: Split) -> Parts:
     )
     order = np.lexsort((start, gap))
     return _joined(Parts(gap[order], start[order], end[order], cause[order], row[order]))
+
+
+def idle_parts(trace: Trace, device: int) -> tuple[Split, Parts]:
+    """All gaps of a device and their parts. Built once."""
+
+    def build() -> tuple[Split, Parts]:
+        split = device_split(trace, device, *device_gaps(trace, device))
+        return split, gap_parts(trace, device, split)
+
+    return trace.memo(("idle_parts", device), build)
+
+
+def starving_parts(trace: Trace, device: int) -> tuple[I64, Split, Parts] | None:
+    """The work of a device's computing streams, all gaps between it, and their parts; None without such work.
+
+    The work is positions in ``gpu_work`` by start. Built once.
+    """
+
+    def build() -> tuple[I64, Split, Parts] | None:
+        work = gpu_work(trace)
+        part = work.of_device(device)
+        lanes = np.unique(work.lane[part][work.paint[part] == Paint.COMPUTE])
+        mine = part.start + np.flatnonzero(np.isin(work.lane[part], lanes))
+        if not len(mine):
+            return None
+        busy = union(work.start_ns[mine], work.end_ns[mine])
+        split = split_among(trace, mine, busy[1][:-1].copy(), busy[0][1:].copy())
+        return mine, split, gap_parts(trace, device, split)
+
+    return trace.memo(("starving_parts", device), build)
 
 
 def launch_latency(trace: Trace, device: int) -> int:

@@ -12,7 +12,7 @@ from viewer.analyses.attribution import Window, attribute, device_gaps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idleness.gap_list import MOST, GapBook, gap_book
 from viewer.analyses.idleness.launch_bound import Stretch, in_graphs, launch_bound
-from viewer.analyses.idleness.parts import CAUSES, CODE, Parts, gap_parts
+from viewer.analyses.idleness.parts import CAUSES, CODE, Parts, gap_parts, idle_parts
 from viewer.analyses.idleness.split import Split, device_split
 from viewer.analyses.steps import step_of_work, step_table
 from viewer.jit.intervals import union
@@ -63,8 +63,11 @@ def idleness_in(trace: Trace, device: int, window: Window | None, most: int = MO
     figures = attribute(trace, device, window)
     if figures is None:
         return None
-    split = device_split(trace, device, *device_gaps(trace, device, window))
-    parts = gap_parts(trace, device, split)
+    if window is None:
+        split, parts = idle_parts(trace, device)
+    else:
+        split = device_split(trace, device, *device_gaps(trace, device, window))
+        parts = gap_parts(trace, device, split)
     was, now = steps_around(trace, device, split)
     book = gap_book(trace, device, split, parts, was, now, most)
     found = _by_step(trace, device, split, parts, was, now, book)
@@ -81,8 +84,7 @@ def intervals_of(
 
     Raw ns of the file.
     """
-    split = device_split(trace, device, *device_gaps(trace, device))
-    parts = gap_parts(trace, device, split)
+    split, parts = idle_parts(trace, device)
     was, now = steps_around(trace, device, split)
     chosen = np.isin(parts.cause, [CODE[c] for c in causes])
     chosen &= ((now >= 0) & np.where(was == now, inside, between))[parts.gap]
@@ -92,7 +94,7 @@ def intervals_of(
 
 def graph_gaps(trace: Trace, device: int) -> tuple[I64, I64]:
     """The gaps of a device inside graph launches: (start, end) of raw ns, ascending."""
-    split = device_split(trace, device, *device_gaps(trace, device))
+    split, _ = idle_parts(trace, device)
     chosen = in_graphs(trace, split)
     return split.start[chosen], split.end[chosen]
 

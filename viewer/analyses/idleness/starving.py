@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.attribution import device_gaps
 from viewer.analyses.gpu_work import gpu_work
-from viewer.analyses.idleness.parts import CODE, Parts, gap_parts, launch_latency
+from viewer.analyses.idleness.parts import CODE, Parts, idle_parts, launch_latency, starving_parts
 from viewer.analyses.idleness.profile import steps_around
 from viewer.analyses.idleness.recording import own_ns
-from viewer.analyses.idleness.split import Split, device_split, split_among
+from viewer.analyses.idleness.split import Split
 from viewer.analyses.links import lanes_of_rows
 from viewer.analyses.steps import step_table
-from viewer.base.ids import Paint
 from viewer.jit.intervals import union
 from viewer.store.trace import Trace
 
@@ -54,28 +52,25 @@ def starving(trace: Trace, device: int, *, idle: bool = False) -> Starving | Non
 
 
 def _idle(trace: Trace, device: int) -> Starving | None:
-    split = device_split(trace, device, *device_gaps(trace, device))
+    split, parts = idle_parts(trace, device)
     if not len(split.start):
         return None
-    return Starving(split, gap_parts(trace, device, split), *steps_around(trace, device, split), split.host > 0)
+    return Starving(split, parts, *steps_around(trace, device, split), split.host > 0)
 
 
 def _build(trace: Trace, device: int) -> Starving | None:
-    work = gpu_work(trace)
-    part = work.of_device(device)
-    lanes = np.unique(work.lane[part][work.paint[part] == Paint.COMPUTE])
-    mine = part.start + np.flatnonzero(np.isin(work.lane[part], lanes))
-    if not len(mine):
+    found = starving_parts(trace, device)
+    if found is None:
         return None
-    busy = union(work.start_ns[mine], work.end_ns[mine])
-    split = split_among(trace, mine, busy[1][:-1].copy(), busy[0][1:].copy())
+    _, split, parts = found
+    work = gpu_work(trace)
     was, now = steps_around(trace, device, split)
     known = np.flatnonzero((split.host > 0) & (split.call >= 0))
     held = np.zeros(len(split.start), np.bool_)
     call = split.call[known]
     due = trace.slices.start_ns[call] + trace.slices.dur_ns[call] + launch_latency(trace, device)
     held[known] = work.start_ns[split.after[known]] <= due
-    return Starving(split, gap_parts(trace, device, split), was, now, held)
+    return Starving(split, parts, was, now, held)
 
 
 def starved_by(trace: Trace, device: int, causes: Sequence[str], *, idle: bool = False) -> tuple[I64, I64]:

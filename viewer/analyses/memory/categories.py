@@ -7,6 +7,7 @@ the block was held: beyond the phase, over the borders of steps, or the whole re
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -121,12 +122,19 @@ def _holds(
     if rule.tags:
         hit &= (tags & np.uint64(sum(1 << t for t in rule.tags))) != 0
     if rule.phases:
-        hit &= np.isin(phase, rule.phases)
+        hit &= _among(phase, rule.phases)
     if rule.lives:
-        hit &= np.isin(life, rule.lives)
+        hit &= _among(life, rule.lives)
     if rule.private is not None:
         hit &= private == rule.private
     return hit
+
+
+def _among(values: U8, wanted: Sequence[int]) -> NDArray[np.bool_]:
+    table = np.zeros(256, np.bool_)
+    table[list(wanted)] = True
+    found: NDArray[np.bool_] = table[values]
+    return found
 
 
 def _bits_of_blocks(trace: Trace, patterns: tuple) -> NDArray[np.uint64]:  # type: ignore[type-arg]

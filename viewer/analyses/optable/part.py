@@ -17,6 +17,7 @@ from viewer.analyses.gpu_work import GpuWork, gpu_work
 from viewer.analyses.optable.modules import PREFIX, module_nest, module_of_work, operator_nest
 from viewer.analyses.optable.nest import Nest
 from viewer.analyses.steps import step_table
+from viewer.jit.grouping import sum_by_group
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -111,9 +112,7 @@ class _Runs:
         mine = group >= 0
 
         def add(values: Any, where: Any) -> Any:
-            out = np.zeros(count, np.asarray(values).dtype)
-            np.add.at(out, group[where], values[where])
-            return out
+            return _sums(count, group[where], values[where])
 
         counted, sized = mine & ~np.isnan(self.flops), mine & ~np.isnan(self.moved)
         return (
@@ -123,6 +122,16 @@ class _Runs:
             add(self.moved, sized),
             add(self.whole, sized),
         )
+
+
+def _sums(count: int, group: I64, values: Any) -> Any:
+    """The sum of the values of each of ``count`` groups."""
+    out = np.zeros(count, values.dtype)
+    if values.dtype == np.int64:
+        sum_by_group(group, values, out)
+    else:
+        np.add.at(out, group, values)
+    return out
 
 
 def _flat(runs: _Runs, keys: list[tuple[Any, ...]], group_of_work: I64) -> Part:
@@ -147,13 +156,12 @@ def _nested(
     """Groups of calls that enclose each other; ``own_of_work`` is the innermost call of each piece of GPU work."""
     own_call = own_of_work[runs.at]
     cut, flops, flops_ns, moved, moved_ns = runs.sums(own_call, len(nest))
-    whole = np.zeros(len(nest), np.int64)
-    count = np.zeros(len(nest), np.int64)
     launched = own_call >= 0
-    np.add.at(whole, own_call[launched], runs.whole[launched])
-    np.add.at(count, own_call[launched], 1)
-    inside = nest.inclusive(np.stack([cut, flops_ns, moved_ns, whole, count], axis=1))
-    inside_f = nest.inclusive(np.stack([flops, moved], axis=1))
+    whole = _sums(len(nest), own_call[launched], runs.whole[launched])
+    count = np.bincount(own_call[launched], minlength=len(nest))
+    inside = np.stack([cut, flops_ns, moved_ns, whole, count], axis=1)
+    inside_f = np.stack([flops, moved], axis=1)
+    nest.inclusive(inside, inside_f)
     s, (lo, hi) = trace.slices, window
     start = s.start_ns[nest.rows]
     end = start + s.dur_ns[nest.rows]
@@ -163,9 +171,7 @@ def _nested(
     there = ((start < hi) & (end > lo)) | (inside[:, 4] > 0)
 
     def add(values: Any, where: Any) -> Any:
-        out = np.zeros(len(keys), values.dtype)
-        np.add.at(out, group[where], values[where])
-        return out
+        return _sums(len(keys), group[where], values[where])
 
     everyone = np.ones(len(nest), np.bool_)
     rest = _flat(runs, [NOWHERE], np.where(own_of_work < 0, 0, -1))
@@ -204,8 +210,7 @@ def _calls(trace: Trace, runs: _Runs) -> Part:
     rest = _flat(runs, [("", "")], np.where(place < 0, 0, -1))
     cut, flops, flops_ns, moved, moved_ns = runs.sums(np.append(group, -1)[own], len(keys))
     mine = own >= 0
-    whole = np.zeros(len(rows), np.int64)
-    np.add.at(whole, own[mine], runs.whole[mine])
+    whole = _sums(len(rows), own[mine], runs.whole[mine])
     used = np.unique(own[mine])
     none = np.zeros(len(keys), np.int64)
     found = Part(keys, group[used], rows[used], whole[used], cut, cut, none, none, flops, flops_ns, moved, moved_ns)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from viewer.analyses.kernels import mean_half_even
 from viewer.analyses.optable.part import Part, part
 from viewer.base.work import CancelToken
+from viewer.jit.grouping import middles
 from viewer.store.session import Session
 
 I64 = NDArray[np.int64]
@@ -129,23 +130,9 @@ def _merge(
     rows = joined([p.entry_row for p in parts])
     ns = joined([p.entry_ns for p in parts])
     source = joined([np.full(len(p.entry_row), i, np.int64) for i, p in zip(inputs, parts, strict=True)])
-    order = np.lexsort((ns, group))
     counts = np.bincount(group, minlength=n).astype(np.int64)
-    begin = np.concatenate(([0], np.cumsum(counts)))[:-1].astype(np.int64)
-    ordered = ns[order]
-    used = counts > 0
-    low, high = begin + np.maximum(counts - 1, 0) // 2, begin + counts // 2
-    median, most = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    longest = np.zeros(n, np.int64)
-    if used.any():
-        pair = ordered[low[used]] + ordered[np.minimum(high[used], len(ordered) - 1)]
-        # Whole numbers, halves to the even neighbour.
-        median[used] = pair // 2 + ((pair % 2 == 1) & ((pair // 2) % 2 == 1))
-        last = begin[used] + counts[used] - 1
-        most[used] = ordered[last]
-        longest[used] = order[last]
-    full = np.zeros(n, np.int64)
-    np.add.at(full, group, ns)
+    full, median, most, longest = (np.zeros(n, np.int64) for _ in range(4))
+    middles(group, ns, np.cumsum(counts) - counts, np.empty(len(ns), np.int64), full, median, most, longest)
     return OpTable(
         by,
         keys,

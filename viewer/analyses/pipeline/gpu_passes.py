@@ -17,7 +17,9 @@ from viewer.analyses.links import lanes_of_rows, links
 from viewer.analyses.names import flags_where
 from viewer.analyses.pipeline.marks import marks
 from viewer.analyses.pipeline.model import CommKind, Communication, Passes, PassKind
+from viewer.analyses.steps import step_of_work
 from viewer.base.ids import Paint
+from viewer.jit.grouping import covered_by_group
 from viewer.jit.intervals import total, union
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Trace
@@ -103,7 +105,7 @@ def segments(trace: Trace, step: RankStep, along: Bools) -> Segments | None:
         return None
     keep = ~_inside(_spans(trace, _OPTIMIZER), began)
     at, call, began = at[keep], call[keep], began[keep]
-    backward = _backward(trace, call, began)
+    backward = _backward(trace)[at]
     cuts = _cuts(trace, step, along, work.start_ns[at], call, began, backward)
     of, kind = _split(work.start_ns[at], work.end_ns[at], backward, cuts)
     none = np.full(len(kind), -1, np.int64)
@@ -132,7 +134,7 @@ def _autograd_lanes(trace: Trace) -> Bools:
         out = np.array([bool(_AUTOGRAD.search(lane.thread_name[:200])) for lane in trace.lanes], np.bool_)
         calls = links(trace).calls
         lane = lanes_of_rows(trace, calls)
-        inside = _in_lane_spans(_autograd(trace), lane, trace.slices.start_ns[calls])
+        inside = _in_autograd(trace, lane, trace.slices.start_ns[calls])
         count = np.bincount(lane, minlength=len(out))
         hits = np.bincount(lane[inside], minlength=len(out))
         out |= (count > 0) & (2 * hits > count)
@@ -141,9 +143,12 @@ def _autograd_lanes(trace: Trace) -> Bools:
     return trace.memo("autograd_lanes", build)
 
 
-def _in_lane_spans(spans: tuple[I64, I64, NDArray[np.int32]], lane: NDArray[np.int32], time: I64) -> Bools:
-    """Whether instants lie in a span of their lane; spans of a lane are by start and none overlaps the next partly."""
-    start, end, of = spans
+def _in_autograd(trace: Trace, lane: NDArray[np.int32], time: I64) -> Bools:
+    """Whether instants lie in a function of the backward graph that their lane evaluates.
+
+    Spans of a lane are by start and none overlaps the next partly.
+    """
+    start, end, of = _autograd(trace)
     out = np.zeros(len(time), np.bool_)
     for number in np.unique(of).tolist():
         a, b = (int(x) for x in (np.searchsorted(of, number, "left"), np.searchsorted(of, number, "right")))
@@ -154,13 +159,30 @@ def _in_lane_spans(spans: tuple[I64, I64, NDArray[np.int32]], lane: NDArray[np.i
     return out
 
 
-def _backward(trace: Trace, call: I64, began: I64) -> Bools:
-    """Which launches are of a backward pass."""
-    linked = np.flatnonzero(call >= 0)
-    lane = lanes_of_rows(trace, call[linked])
-    out = np.zeros(len(call), np.bool_)
-    out[linked] = _autograd_lanes(trace)[lane] | _in_lane_spans(_autograd(trace), lane, began[linked])
-    return out
+def _backward(trace: Trace) -> Bools:
+    """Which of ``gpu_work`` was launched in a backward pass. Built once."""
+
+    def build() -> Bools:
+        call = links(trace).call_of
+        linked = np.flatnonzero(call >= 0)
+        lane = lanes_of_rows(trace, call[linked])
+        out = np.zeros(len(call), np.bool_)
+        out[linked] = _autograd_lanes(trace)[lane] | _in_autograd(trace, lane, trace.slices.start_ns[call[linked]])
+        return out
+
+    return trace.memo("launched_backward", build)
+
+
+def _operations_of(trace: Trace, step: RankStep) -> I64:
+    """Places in ``operations`` of what a step launched."""
+    work, step_of = gpu_work(trace), step_of_work(trace)
+
+    def build() -> I64:
+        at = work.positions(operations(trace).row)
+        return np.where(at >= 0, step_of[at], -1)
+
+    of = trace.memo("steps_of_operations", build)
+    return np.flatnonzero(of == step_of[work.position(int(step.rows[0]))])
 
 
 def _spans(trace: Trace, names: re.Pattern[str]) -> tuple[I64, I64]:
@@ -190,7 +212,8 @@ def _cuts(trace: Trace, step: RankStep, along: Bools, start: I64, call: I64, beg
     they are on the GPU: a send begins after the pass that made its data, a receive ends before the pass that needs it.
     """
     table = operations(trace)
-    mine = np.flatnonzero(along & np.isin(table.row, step.rows))
+    mine = _operations_of(trace, step)
+    mine = mine[along[mine]]
     if not len(mine) or not len(start):
         return np.empty(0, np.int64)
     own = links(trace).call_of[gpu_work(trace).positions(table.row[mine])]
@@ -257,9 +280,7 @@ def _passes(session: Session, step: RankStep, found: Segments, along: Bools) -> 
     last = np.maximum.reduceat(found.end[order], bounds[:-1])
     row = found.row[order][bounds[:-1]]
     busy = np.empty(count, np.int64)
-    for i in range(count):
-        part = order[bounds[i] : bounds[i + 1]]
-        busy[i] = total(*union(found.start[part], found.end[part]))
+    covered_by_group(found.start[order], found.end[order], bounds, busy)
     by_start = np.lexsort((last, first))
     alone = np.sort(used)
     compute = total(*union(found.start[alone], found.end[alone]))
@@ -297,7 +318,7 @@ def _in_order(kind: I64, chunk: I64) -> I64:
 def _communication(session: Session, step: RankStep, along: Bools) -> Communication:
     item = session.inputs[step.input]
     table = operations(item.trace)
-    mine = np.flatnonzero(np.isin(table.row, step.rows))
+    mine = _operations_of(item.trace, step)
     kind = np.full(len(mine), CommKind.OTHER, np.uint8)
     kind[along[mine] & (table.kind[mine] == Kind.SEND)] = CommKind.SEND
     # A batch of sends and receives ends when what it receives is there.
