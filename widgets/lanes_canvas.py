@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -29,6 +30,7 @@ from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidge
 from viewer.base.frames import LaneFrame
 from viewer.base.theme import Theme
 from widgets.font_scale import scaled
+from widgets.lane_hover import Hover
 from widgets.lane_overlay import NotePin, Overlay, note_rect, paint_overlay
 from widgets.lane_pixels import LanePixels, Stamp
 from widgets.painted import PaintedWidget
@@ -92,6 +94,7 @@ class LanesCanvas(PaintedWidget):
         self._source: Source | None = None
         self._pixels = LanePixels()
         self._whole = True
+        self._hover: Hover | None = None
         self._notes: list[NotePin] = []
         self._active_note: int | None = None
         self._press: QPointF | None = None
@@ -142,6 +145,17 @@ class LanesCanvas(PaintedWidget):
 
     # painting
 
+    def follow_pointer(self) -> None:
+        """The pointer moved: paint what follows it, and everything only where more has changed."""
+        shown = self._source(self.width(), self.height(), self.devicePixelRatioF()) if self._source else None
+        before, region = self._hover, None
+        if shown is not None and before is not None:
+            region = Hover.of(*shown, self._font, QRectF(self.rect())).changed(before)
+        if region is None:
+            self.update()
+        else:
+            self.update(region)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint all of it, or what the pointer left behind."""
         region = event.region()
@@ -155,6 +169,9 @@ class LanesCanvas(PaintedWidget):
             painter.fillRect(self.rect(), QColor(self._theme["base"]))
             return
         frame, overlay = shown
+        if not self._whole and (self._hover is None or self._hover.frame is not frame):
+            self.update()  # something else changed since this part was asked for
+        self._hover = Hover.of(frame, replace(overlay, notes=list(overlay.notes)), self._font, QRectF(self.rect()))
         if not float(frame.dpr).is_integer():  # the canvas may end in the middle of a pixel, the frame does not
             base, width, height = QColor(self._theme["base"]), self.width(), self.height()
             painter.fillRect(QRectF(width - 1, 0, 1, height), base)

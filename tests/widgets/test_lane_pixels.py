@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QImage, QPainter, QRegion
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.support.themes import theme
 from viewer.base.frames import LaneFrame, Names, Pixels
 from viewer.base.selection import TimeRange
 from viewer.views.lanes import stamp_names
-from widgets.lane_overlay import Overlay
+from widgets.lane_overlay import Overlay, Tip
 from widgets.lane_pixels import LanePixels, draw_image, memory_of
 from widgets.lanes_canvas import LanesCanvas
 
@@ -171,3 +172,55 @@ def test_an_image_is_drawn_where_the_painter_begins(qtbot: QtBot) -> None:
     lit = np.frombuffer(image.constBits(), np.uint32).reshape(20, 40) == 0xFFFFFFFF
     assert np.argwhere(lit).min(axis=0).tolist() == [5, 10]
     assert np.argwhere(lit).max(axis=0).tolist() == [8, 15]
+
+
+def test_what_follows_the_pointer_is_painted_alone(canvas: LanesCanvas) -> None:
+    canvas.window().resize(500, 300)
+    canvas.resize(400, 200)
+    source = Source(names=0)
+    frame = [source.frame(400, 200)]
+    now = [Overlay(cursor_x=10.0)]
+    canvas.set_source(lambda *_: (frame[0], replace(now[0])), stamp_names)
+    canvas.repaint()
+    painted: list[QRegion] = []
+    paint = canvas.paintEvent
+    canvas.paintEvent = lambda event: (painted.append(event.region()), paint(event))  # type: ignore[method-assign, assignment]
+
+    def pointed(overlay: Overlay) -> QImage:
+        now[0] = overlay
+        canvas.follow_pointer()
+        QApplication.processEvents()
+        return screen_of(canvas)
+
+    tip = Tip(30.0, 4.0, "gemm", ("3 us",))
+    for overlay in (
+        Overlay(cursor_x=30.0, tip=tip),
+        Overlay(cursor_x=31.5, tip=replace(tip, x=31.5, title="a name of another length")),
+        Overlay(cursor_x=40.0, snap=QPointF(40, 10)),
+        Overlay(),
+        Overlay(cursor_x=399.9),
+    ):
+        shown = pointed(overlay)
+        assert not (QRegion(canvas.rect()) - painted[-1]).isEmpty(), "not all of it"
+        canvas.repaint()
+        assert shown == screen_of(canvas)
+    assert source.drawn == 2, "one frame, written once straight and once into an image"
+    shown = pointed(Overlay(cursor_x=20.0, range=(5.0, 25.0, "2 us")))
+    assert QRegion(canvas.rect()) == painted[-1], "more has changed than the pointer"
+    frame[0] = source.frame(400, 200)
+    assert pointed(Overlay(cursor_x=20.0, range=(5.0, 25.0, "2 us"))) == shown
+    assert QRegion(canvas.rect()) == painted[-1]
+
+
+def test_a_part_of_another_frame_makes_all_of_it_be_painted(canvas: LanesCanvas, qtbot: QtBot) -> None:
+    frame = [Source().frame()]
+    canvas.set_source(lambda *_: (frame[0], Overlay()), stamp_names)
+    canvas.repaint()
+    named = screen_of(canvas)
+    frame[0] = Source(names=0).frame()
+    canvas.repaint()
+    plain = screen_of(canvas)
+    assert named != plain
+    frame[0] = Source().frame()
+    canvas.repaint(QRegion(3, 3, 5, 5))
+    qtbot.waitUntil(lambda: screen_of(canvas) == named)

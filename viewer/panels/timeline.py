@@ -339,7 +339,12 @@ class TimelinePanel(QWidget):
 
     def _pointed(self) -> None:
         self.axis.update()
-        self.canvas.update()
+        canvas = self.canvas
+        key = (self.window(), canvas.width(), self.scroll_top, canvas.height(), canvas.devicePixelRatioF())
+        if self._frame is not None and self._frame[0] == key:
+            canvas.follow_pointer()
+        else:
+            canvas.update()  # the lanes moved as well
 
     def scroll_by(self, px: float) -> None:
         """Scroll the lanes up by so many px."""
