@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from viewer.base.time import format_duration
 from viewer.base.units import format_count
@@ -21,6 +21,13 @@ METHODS: Final = {
 }
 
 
+def _drift(row: dict[str, Any]) -> str:
+    if row["drift_ppb"] is None:
+        return "–"
+    error = row["drift_error_ppb"]
+    return f"{row['drift_ppb'] / 1000:,.3f}{f' ± {error / 1000:,.3f}' if error else ''} ppm"
+
+
 def section(page: Page) -> Markup | str | None:
     """Offset, drift and doubt of each rank; left out for one rank."""
     told = page.data["clock"]
@@ -31,7 +38,7 @@ def section(page: Page) -> Markup | str | None:
         (
             named.get(c["input"], "–"),
             format_duration(c["offset_ns"]),
-            "–" if c["drift_ppb"] is None else f"{c['drift_ppb'] / 1000:,.3f} ppm",
+            _drift(c),
             format_count(c["matches"]),
             format_duration(c["uncertainty_ns"], 1),
             "yes" if c["connected"] else str(c["why"] or "no"),

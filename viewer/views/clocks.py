@@ -117,7 +117,7 @@ def _figures(session: Session, found: Alignment) -> tuple[Figure, ...]:
                     "uncertainty",
                     f"± {format_duration(doubt, 1)} at most",
                     "The largest of the ranks'. Per rank: three times the scatter of a match or the standard error, "
-                    "whichever is more, + 3 us that no trace can tell from a clock.",
+                    "whichever is more, + 3 us that no trace can tell from a clock. Lateness below it is not told.",
                 )
             )
     rate = found.match_rate
@@ -190,8 +190,16 @@ def _table(session: Session, found: Alignment) -> TableFrame | None:
         (
             ("Rank", "A click chooses the rank: its residuals are shown, and its offset can be set."),
             ("Offset", "In force now, at t0: file time + base time = session time + offset + drift × (t − t0)."),
-            ("Drift", "In force now, parts per billion: 1,000 ppb is 1 us per ms. 0 where the data support none."),
-            ("Uncertainty", "Three times the spread or the standard error of the offset, whichever is more, + 3 us."),
+            (
+                "Drift",
+                "In force now, with how far it may be off (three standard errors): 1 ppm is 1 us per second. Unknown, "
+                "and taken as 0, where its operations lie too close together to tell.",
+            ),
+            (
+                "Uncertainty",
+                "Three times the spread or the standard error of the offset (that of the drift in it), whichever is "
+                "more, + 3 us.",
+            ),
             ("State", "Whether the rank is connected with the reference by shared operations, or why not."),
             ("Matches", "Ends of shared operations that were used for this rank."),
             ("Spread", "Scatter of its residuals (robust standard deviation) after the alignment."),
@@ -206,7 +214,7 @@ def _table(session: Session, found: Alignment) -> TableFrame | None:
         table.add(
             (shown(group.label, 40), (group.rank is None, group.rank or 0, group.id)),
             (signed(offset_of(item)) if known else "–", offset_of(item) if known else None),
-            (with_minus(f"{item.clock.drift_ppb:+,} ppb") if item.clock.drift_ppb else "0", item.clock.drift_ppb),
+            (_drift(session, found, told, item), item.clock.drift_ppb),
             (format_duration(told.uncertainty_ns), told.uncertainty_ns),
             word(_state(session, found, told, item)),
             num(told.matches),
@@ -216,6 +224,13 @@ def _table(session: Session, found: Alignment) -> TableFrame | None:
             jump=GroupRef(group.id),
         )
     return table.frame()
+
+
+def _drift(session: Session, found: Alignment, told: RankClock, item: Input) -> str:
+    ppm = with_minus(f"{item.clock.drift_ppb / 1000:+,.2f}") if item.clock.drift_ppb else "0"
+    if session.clock_method != "collectives" or item.clock.given or not told.connected or told.group == found.reference:
+        return f"{ppm} ppm" if item.clock.drift_ppb else ppm
+    return "unknown" if told.drift_error_ppb is None else f"{ppm} ± {told.drift_error_ppb / 1000:,.2f} ppm"
 
 
 def offset_of(item: Input) -> int:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.bounds import feasible
 from viewer.analyses.collective.differences import FEWEST, Difference, differences
 from viewer.analyses.collective.evidence import Evidence, evidence
-from viewer.analyses.collective.held import hold
+from viewer.analyses.collective.held import hold, step_bursts
 from viewer.analyses.collective.lines import spread_of
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.point_to_point import Pairs, pair
@@ -32,6 +32,8 @@ I64 = NDArray[np.int64]
 
 MOST_SHOWN: Final = 100_000
 """Members whose distance to their operation is kept for the spread and for pictures."""
+TOGETHER_NS: Final = 5_000
+"""Receives that waited end with their sends, all by the same difference of clocks to within this."""
 SYSTEMATIC_NS: Final = 3_000
 """Kernels of one operation end in the order in which the last data reach them: microseconds apart, always alike."""
 
@@ -41,8 +43,9 @@ class RankClock:
     """The clock of one rank against the reference, ns. file time = session time + offset + drift x (time - t0).
 
     ``low_ns`` and ``high_ns`` are the offsets at t0 that causality allows, None without a bound. ``error_ns`` is the
-    standard error of the offset, ``spread_ns`` the scatter of one match. ``why`` says why a rank is not connected.
-    ``held`` is empty, or (file time from which, offset) where the clock was set step by step.
+    standard error of the offset wherever it is used, ``spread_ns`` the scatter of one match. The drift may be wrong by
+    ``drift_error_ppb``; None where the recording is too short to tell of it (then 0 is used). ``why`` says why a rank
+    is not connected. ``held`` is empty, or (file time from which, offset) where the clock was set step by step.
     """
 
     group: int
@@ -57,6 +60,7 @@ class RankClock:
     connected: bool
     why: str = ""
     held: tuple[tuple[int, int], ...] = ()
+    drift_error_ppb: int | None = None
 
     @property
     def uncertainty_ns(self) -> int | None:
@@ -116,7 +120,10 @@ def _align(session: Session) -> Alignment:
     reference = members[0]  # found.ranks ascend by rank
     t0 = _first_gpu(session, found.ranks[reference])
     shift = float(t0 - found.zero_ns)
-    solved = solve(inside, count, width, reference, shift)
+    steps = (step_bursts(session, session.groups[found.ranks[reference]]) - found.zero_ns).astype(np.float64) - shift
+    solved = solve(
+        inside, count, width, reference, shift, steps, lambda *clocks: _witnesses(session, found, column, clocks, shift)
+    )
     x = found.end.astype(np.float64) - shift
     time = x if solved.begins is None else hold(x, solved.begins) - solved.begins[0]
     drifted = np.where(node >= 0, solved.slopes[node], 0.0) * time
@@ -143,6 +150,7 @@ def _align(session: Session) -> Alignment:
                 high_ns=None if np.isinf(high[i]) else math.floor(high[i]),
                 connected=True,
                 held=_held(solved, i, offsets[i], t0),
+                drift_error_ppb=None if np.isnan(solved.slope_errors[i]) else math.ceil(solved.slope_errors[i] * 1e9),
             )
         )
     return Alignment(
@@ -205,6 +213,31 @@ def _sent(
         columns[pairs.receive],
         without_drift(every.end, pairs.receive),
     )
+
+
+def _witnesses(
+    session: Session, found: Evidence, column: dict[int, int], clocks: tuple[F64, F64], shift: float
+) -> list[tuple[F64, F64, float]]:
+    """What ends of receives say beside ends of their sends, by pair of ranks: only how it changes counts."""
+    slopes = clocks[1]
+    every = everything(session)
+    part = np.zeros(len(column), np.int64)
+    none = np.zeros(len(column))
+    pairs, _ = _sent(session, found, column, part, Solved(*clocks, none, none, None), shift)
+    columns = np.array([column.get(g.id, -1) for g in session.groups] + [-1], np.int64)[every.node]
+    one, other = columns[pairs.send], columns[pairs.receive]
+    x = (every.end[pairs.send] - found.zero_ns).astype(np.float64) - shift
+    y = (every.end[pairs.receive] - every.end[pairs.send]).astype(np.float64)
+    known = (one >= 0) & (other >= 0)
+    out = []
+    for a, b in np.unique(np.stack((one[known], other[known]), axis=1), axis=0).tolist():
+        mine = np.flatnonzero(known & (one == a) & (other == b))
+        slope = float(slopes[b] - slopes[a])
+        late = y[mine] - slope * x[mine]
+        # A receive that waited ends with its send; one that came late ends later, and is none.
+        mine = mine[np.abs(late - np.quantile(late, 0.25)) <= TOGETHER_NS]
+        out.append((x[mine], y[mine], slope))
+    return out
 
 
 def _rate(found: Evidence, pairs: Pairs) -> float | None:

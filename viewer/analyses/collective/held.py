@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,11 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.robust import deviation
+from viewer.analyses.steps import step_table
+from viewer.store.session import RankGroup, Session
 
 F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
 
 FEWEST: Final = 3
 """Bursts without which the two kinds of clock cannot be told apart."""
+HALF: Final = 0.5
+CLEAR: Final = 0.1
+"""Error of the share above which further witnesses are asked."""
+COVER: Final = 3.0
 GAP: Final = 4.0
 """A pause of this many times the mean distance begins another burst."""
 SURE: Final = 2.0
@@ -30,23 +38,40 @@ def bursts(times: F64) -> F64:
     return np.concatenate((ordered[:1], ordered[1:][distance > GAP * distance.mean()]))
 
 
+def step_bursts(session: Session, group: RankGroup) -> I64:
+    """Where the GPU work of each step of a rank begins, raw + base time, ascending: amid the pause before."""
+    found = []
+    for index in group.inputs:
+        item = session.inputs[index]
+        s = item.trace.slices
+        for step in step_table(item.trace).steps:
+            if len(step.rows):
+                start = s.start_ns[step.rows]
+                found.append((int(start.min()) + item.base_ns, int((start + s.dur_ns[step.rows]).max()) + item.base_ns))
+    found.sort()
+    begins = [b for b, _ in found[:1]] + [
+        max(e, b) - max(b - e, 0) // 2 for (_, e), (b, _) in itertools.pairwise(found)
+    ]
+    return np.array(begins, np.int64)
+
+
 def hold(times: F64, begins: F64) -> F64:
     """The begin of the burst that each time lies in (a time before the first one: that of the first)."""
     return begins[np.maximum(np.searchsorted(begins, times, "right") - 1, 0)]
 
 
-def stand_still(pairs: Sequence[tuple[F64, F64, float]], begins: F64) -> bool:
-    """Whether clocks stand still inside bursts although they drift from burst to burst.
+def moving_share(pairs: Sequence[tuple[F64, F64, float]], begins: F64) -> tuple[float, float]:
+    """How much of their drift clocks show inside bursts, and its standard error; (1, inf) where nothing tells.
 
     Args:
         pairs: (time, difference of two clocks, drift of one against the other) of matches.
         begins: from :func:`bursts`.
 
     The differences inside the bursts are held against drift x time: an even clock shows all of it (share 1), one that
-    is set between the bursts none of it (share 0). True only when the share is nearer to 0 and 1 is unlikely.
+    is set between the bursts none of it (share 0).
     """
     if len(begins) < FEWEST:
-        return False
+        return 1.0, np.inf
     expected_parts: list[F64] = []
     seen_parts: list[F64] = []
     for x, y, slope in pairs:
@@ -57,13 +82,21 @@ def stand_still(pairs: Sequence[tuple[F64, F64, float]], begins: F64) -> bool:
             if len(part) > 1:
                 expected_parts.append(slope * (x[part] - x[part].mean()))
                 seen_parts.append(y[part] - y[part].mean())
-    if not expected_parts:
-        return False
-    expected, seen = np.concatenate(expected_parts), np.concatenate(seen_parts)
+    expected = np.concatenate(expected_parts) if expected_parts else np.empty(0)
     width = float((expected**2).sum())
     if width <= 0:
-        return False
+        return 1.0, np.inf
+    seen = np.concatenate(seen_parts)
     share = float((expected * seen).sum()) / width
     rest = seen - share * expected
-    error = (deviation(rest, 0.0) + 1.0) / width**0.5
-    return bool(share < 0.5 and (1.0 - share) > SURE * error)
+    return share, (deviation(rest, 0.0) + 1.0) / width**0.5
+
+
+def stand_still(share: float, error: float) -> bool:
+    """Whether clocks stand still inside bursts although they drift from burst to burst: 1 is unlikely."""
+    return share < HALF and (1.0 - share) > SURE * error
+
+
+def may_stand_still(share: float, error: float) -> bool:
+    """Whether it cannot be excluded that they do."""
+    return share < COVER * error

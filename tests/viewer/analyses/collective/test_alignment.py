@@ -196,3 +196,37 @@ def test_residuals_before_and_after() -> None:
     assert set(found.residual_group.tolist()) == {0, 1, 2, 3}
     assert np.abs(found.residual_before).max() > 400_000
     assert np.abs(found.residual_after).max() < 1_000
+
+
+def test_drifts_are_within_their_stated_errors() -> None:
+    drifts = {1: 20.0, 2: -50.0, 3: 7.5, 5: -3.0}
+    found = align(RankJob(ranks=6, steps=25, drift_ppm=drifts, noise_ns=6_000).session())
+    for c in found.clocks:
+        assert c.drift_error_ppb is not None
+        assert abs(c.drift_ppb - 1_000 * drifts.get(c.rank or 0, 0.0)) <= c.drift_error_ppb
+    assert found.clocks[0].drift_error_ppb == 0
+    assert all((c.drift_error_ppb or 0) > 100 for c in found.clocks[1:])
+
+
+def test_a_short_recording_does_not_tell_drifts() -> None:
+    job = RankJob(ranks=2, steps=1, offsets={1: 80_000}, drift_ppm={1: 40.0})
+    clock = align(job.session()).clocks[1]
+    assert clock.connected
+    assert (clock.drift_ppb, clock.drift_error_ppb) == (0, None)
+    assert clock.uncertainty_ns is not None
+    assert abs(clock.offset_ns - 80_000) <= clock.uncertainty_ns
+
+
+def test_drifts_that_no_rank_shows_by_itself_are_seen_together() -> None:
+    drifts = {r: (-1) ** r * 12.0 for r in range(1, 8)}
+    job = RankJob(ranks=8, steps=14, drift_ppm=drifts, noise_ns=12_000)
+    found = align(job.session())
+    assert sum(c.drift_ppb != 0 for c in found.clocks) >= 5
+    for c in found.clocks:
+        assert abs(c.drift_ppb - 1_000 * drifts.get(c.rank or 0, 0.0)) <= (c.drift_error_ppb or 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 953])
+def test_without_drifts_none_is_stated(seed: int) -> None:
+    found = align(RankJob(ranks=6, steps=10, seed=seed, offsets={1: 5_000}, noise_ns=4_000).session())
+    assert {c.drift_ppb for c in found.clocks} == {0}
