@@ -45,6 +45,11 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         from tests.bench.memory import figures as memory
 
         return memory(folder, options.scale)
+    if options.set == "sweep":
+        from tests.bench.sweep import figures as sweep
+
+        sizes = [int(size) for size in options.ranks.split(",")]
+        return sweep(folder, options.generator, sizes, options.seeds, options.state, options.only)
     if options.set == "findings":
         from tests.bench.findings import figures as findings
 
@@ -67,7 +72,7 @@ def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument(
-        "set", choices=["ingest", "frames", "analyses", "fuzz", "kills", "history", "memory", "findings"]
+        "set", choices=["ingest", "frames", "analyses", "fuzz", "kills", "history", "memory", "findings", "sweep"]
     )
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
@@ -80,9 +85,14 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="fuzz --deep: the number to begin with")
     parser.add_argument("--loud", action="store_true", help="fuzz --deep: each job's time on stderr")
     parser.add_argument("--write", action="store_true", help="history: put the table into the help page")
-    parser.add_argument("--generator", type=Path, help="findings: a script that makes jobs with truth.json")
-    parser.add_argument("--only", default="", help='findings: one fault, or "clean"')
+    parser.add_argument("--generator", type=Path, help="findings, sweep: a script that makes jobs with truth.json")
+    parser.add_argument("--ranks", default="8,64", help="sweep: sizes of the jobs")
+    parser.add_argument("--seeds", type=int, default=3, help="sweep: jobs of each kind")
+    parser.add_argument("--state", type=Path, help="sweep: what was measured is kept here and not measured again")
+    parser.add_argument("--only", default="", help='findings: one fault, or "clean"; sweep: text that a job must have')
     options = parser.parse_args()
+    if options.set == "sweep" and options.generator is None:
+        parser.error("sweep needs --generator")
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-") as folder:
         say(f"load {os.getloadavg()}, {os.cpu_count()} cores")
         found = []

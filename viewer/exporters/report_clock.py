@@ -37,11 +37,13 @@ def clock_part(session: Session) -> Json:
 
 def _rank(item: Input, told: RankClock, *, aligned: bool) -> Json:
     known = item.clock.known
+    by_ends = aligned and told.connected and not item.clock.given
     return {
         "input": item.index,
         "rank": item.rank,
         "offset_ns": item.clock.offset_ns if known else None,
-        "drift_ppb": item.clock.drift_ppb if known else None,
+        "drift_ppb": None if not known or (by_ends and told.drift_error_ppb is None) else item.clock.drift_ppb,
+        "drift_error_ppb": told.drift_error_ppb if by_ends else None,
         "matches": told.matches,
         "spread_ns": told.spread_ns if aligned else None,
         "uncertainty_ns": told.uncertainty_ns if aligned else None,
@@ -56,7 +58,8 @@ def _rank(item: Input, told: RankClock, *, aligned: bool) -> Json:
 def straggler_part(session: Session, item: Input) -> Json | None:
     """``straggler`` of a rank: means over its steps, ns per step; None where lateness cannot be told.
 
-    An estimate by replaying the steps (``viewer.analyses.collective.lateness``).
+    ``*_error_ns`` is how far they may be off. An estimate by replaying the steps
+    (``viewer.analyses.collective.lateness``).
     """
     found = lateness(session)
     group = session.group_of(item.index).id
@@ -64,11 +67,14 @@ def straggler_part(session: Session, item: Input) -> Json | None:
     if found is None or told is None:
         return None
     own, inherited, caused = told
+    own_error, inherited_error = found.errors_of(group) or (None, None)
     cause = cause_of(session, group)
     return {
         "is_straggler": bool(found.straggler[found.ranks.index(group)]),
         "own_late_ns": own,
+        "own_late_error_ns": own_error,
         "inherited_late_ns": inherited,
+        "inherited_late_error_ns": inherited_error,
         "wait_caused_ns": max(caused, 0),
         "cause": cause.code if cause is not None else None,
         "cause_share": round(cause.share, 3) if cause is not None else None,

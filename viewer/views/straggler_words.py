@@ -73,7 +73,7 @@ def late_sentence(session: Session, found: Lateness, group: int) -> str:
 def pattern(found: Lateness, group: int) -> Persistence:
     """How the late steps of a rank lie."""
     i = found.ranks.index(group)
-    return persistence(found.own[i], float(found.least[i]))
+    return persistence(found.by_itself[i], float(found.least[i]))
 
 
 def step_numbers(session: Session, group: int) -> list[int]:

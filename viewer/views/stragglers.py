@@ -22,13 +22,16 @@ from viewer.views.stragglers_frame import StragglersFrame
 HEADERS = ("Rank", "Wait caused", "Own", "Inherited", "Straggler", "Cause", "Pattern", "Step if as fast")
 HOW = (
     "The rank. A click jumps to the evidence of its cause, else to the step in which it was most late.",
-    "Waiting of all other ranks that ends in the replay when this rank's own time is cut to its peers': mean per step. "
-    "The table is ordered by it. " + ESTIMATE,
+    "Waiting of all other ranks that its own lateness causes in the replay: mean per step. Of several late ranks the "
+    "waiting is shared out: what mending one saves, averaged over the orders in which they could be mended (Shapley). "
+    "Stragglers come first, then the table is ordered by it. " + ESTIMATE,
     "Its own lateness: how much earlier it would reach the step's gradient reduction (without one, the last shared "
-    "operation) with its own time as its peers'. Mean per step. " + ESTIMATE,
-    "The rest of its lateness: what it would gain if no rank were slow. Mean per step. " + ESTIMATE,
-    f"yes: own lateness of at least {percent(SHARE_OF_STEP)} of the step (and twice the clock's doubt) in more than "
-    f"half of at least two steps, and its median beyond {OUTSIDE:g} times the spread of the peers of its role.",
+    "operation) with its own time as its peers'. Mean per step, with how far it may be off. " + ESTIMATE,
+    "The rest of its lateness: what it would gain if no rank were slow. Less sure than its own: it is what other files "
+    "say, too. Mean per step, with how far it may be off. " + ESTIMATE,
+    f"yes: own lateness, as it was or with all others as fast as their peers, of at least {percent(SHARE_OF_STEP)} of "
+    f"the step (and twice the clock's doubt) in more than half of at least two steps, and its "
+    f"median beyond {OUTSIDE:g} times the spread of the peers of its role.",
     "What its late steps take longer than its peers': kernels by name, larger grids or more kernels, idle while the "
     "launch had not begun, data loading, garbage collection. In brackets: how much of its own lateness it explains.",
     "How its late steps lie: persistent (most of them), once (one run, or from a change on), comes and goes (jitter).",
@@ -92,11 +95,12 @@ def _ranking(session: Session, found: Lateness) -> tuple[TableFrame, tuple[Selec
             else (cause.code if cause else NONE)
         )
         words = late.words(step_numbers(session, group))
+        errors = found.errors_of(group) or (None, None)
         cells = (
             (label, session.groups[group].rank if session.groups[group].rank is not None else group),
             _short(None if caused is None else max(caused, 0)),
-            _short(own),
-            _short(inherited),
+            _unsure(own, errors[0]),
+            _unsure(inherited, errors[1]),
             (yes, yes),
             (why, why),
             (words, words),
@@ -111,6 +115,13 @@ def _ranking(session: Session, found: Lateness) -> tuple[TableFrame, tuple[Selec
 
 def _short(ns: int | None) -> Cell:
     return format_duration(ns, 1), ns
+
+
+def _unsure(ns: int | None, error: int | None) -> Cell:
+    """A lateness with how far it may be off; below that there is none to be told."""
+    if ns is None or error is None:
+        return _short(ns)
+    return f"{format_duration(ns, 1)} ± {format_duration(error, 1)}", ns
 
 
 def _jump(target: Selection | None) -> Jump:

@@ -92,7 +92,7 @@ def _build(session: Session, group: int) -> Cause | None:
     peers = _peers(session, found, group)
     if not late or not peers:
         return None
-    own = found.own[found.ranks.index(group)]
+    own = found.by_itself[found.ranks.index(group)]
     late = sorted(sorted(late, key=lambda k: -own[k])[:MOST_STEPS])
     own_ns = float(np.mean(own[late]))
     kernels = {k: kernel_sums(session, mine[k]) for k in late}
@@ -110,7 +110,7 @@ def late_steps(found: Lateness, group: int) -> list[int]:
     i = found.ranks.index(group)
     if np.isnan(found.least[i]):
         return []
-    return [int(k) for k in np.flatnonzero(np.nan_to_num(found.own[i]) >= found.least[i])]
+    return [int(k) for k in np.flatnonzero(np.nan_to_num(found.by_itself[i]) >= found.least[i])]
 
 
 def _peers(session: Session, found: Lateness, group: int) -> list[int]:

@@ -20,6 +20,7 @@ from viewer.analyses.collective.alignment import align
 from viewer.analyses.collective.kinds import NEEDS_ALL, Kind
 from viewer.analyses.collective.matching import everything, matches
 from viewer.analyses.collective.operations import operations
+from viewer.analyses.collective.unseen import answers
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.steps import step_table
 from viewer.base.ids import Paint
@@ -34,6 +35,8 @@ SOON_NS: Final = 30_000
 POSTED_NS: Final = 300_000
 """A receive that begins so shortly before its send, after its rank stood still, was posted when the send was due."""
 LOST: Final = -2
+WAITED: Final = 1.5
+"""A receive of so many times the shortest one waited for its send."""
 GAP_NS: Final = 3_000
 """What lies between two pieces of work that follow each other without a wait."""
 
@@ -60,7 +63,9 @@ class Dependencies:
     needs_all: Bools
     """Per kernel of ``everything``: whether its operation waits for all its members."""
     fixed: I64
-    """Events that nothing makes earlier: begins of receives whose sender is not opened."""
+    """Events that nothing makes earlier: begins of receives whose sender is not opened, nor what it waited for."""
+    unseen: I64
+    """Begins of all receives that waited for a sender that is not opened."""
     chain_heads: I64
     """The first event of each rank's compute."""
 
@@ -132,6 +137,7 @@ def _build(session: Session) -> Dependencies:
         mine = np.flatnonzero(every.node == group.id)
         if len(mine):
             _rank(session, group, mine, build, kernels)
+    unseen = kernels.begin_event[(kernels.posted == LOST) & (kernels.begin_event >= 0)]
     ready, needs_all = _operations(session, build, kernels)
 
     def joined(parts: dict[str, list[NDArray[Any]]], name: str) -> NDArray[Any]:
@@ -150,6 +156,7 @@ def _build(session: Session) -> Dependencies:
         ready=ready,
         needs_all=needs_all,
         fixed=kernels.begin_event[(kernels.posted == LOST) & (kernels.begin_event >= 0)],
+        unseen=unseen,
         chain_heads=np.array(build.heads, np.int64),
     )
 
@@ -304,5 +311,22 @@ def _operations(session: Session, build: _Builder, k: _Kernels) -> tuple[I64, Bo
     due = np.flatnonzero((k.posted >= 0) & (begin >= 0))
     build.join(begin[k.posted[due]], begin[due], start_ns[due] - start_ns[k.posted[due]])
     alone = np.flatnonzero((ready < 0) & (begin >= 0))
-    build.join(begin[alone], end[alone], end_ns[alone] - start_ns[alone])
+    length = end_ns[alone] - start_ns[alone]
+    told = answers(session, start_ns, end_ns, steps[np.maximum(begin, 0)])
+    receives, sends = told.receive, told.send
+    # What was there before it was asked for holds nobody up.
+    held = (k.posted[receives] == LOST) | (end_ns[receives] - start_ns[receives] > WAITED * told.shortest)
+    waited = np.zeros(kernels, np.bool_)
+    waited[receives[held]] = True
+    held &= (begin[receives] >= 0) & (begin[sends] >= 0)
+    follows = held & (told.follows >= 0) & waited[told.follows]
+    one, other = told.follows[follows], receives[follows]
+    build.join(end[one], end[other], np.minimum(told.least[follows], end_ns[other] - end_ns[one]))
+    receives, sends = receives[held], sends[held]
+    length[np.searchsorted(alone, receives)] = told.shortest[held]
+    build.join(begin[sends], end[receives], end_ns[receives] - start_ns[sends])
+    late = k.posted[receives] == LOST
+    build.join(begin[sends[late]], begin[receives[late]], (start_ns[receives] - start_ns[sends])[late])
+    k.posted[receives] = -1
+    build.join(begin[alone], end[alone], length)
     return ready, needs_all

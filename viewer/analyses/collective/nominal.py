@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.dependencies import Dependencies
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.matching import everything
+from viewer.analyses.robust import deviation
 from viewer.store.session import Session
 
 I64 = NDArray[np.int64]
@@ -27,6 +29,19 @@ NOISE: Final = 0.005
 """Own times of two steps that differ by less are the same: kernels vary by some percent each, and there are many."""
 KNOWN: Final = 0.5
 """Share of the own time of a step that must lie between communications that both have for the rest to be told."""
+
+
+class Work(Protocol):
+    """What ranks run beside their communication: ``ns`` float64[ranks, steps], NaN without the step."""
+
+    @property
+    def ns(self) -> F64:
+        """Per rank and step."""
+        ...
+
+    def alike(self) -> I64:
+        """A number per rank, equal for ranks that run the same kernels equally often in a step."""
+        ...
 
 
 class Stretches(Protocol):
@@ -68,30 +83,42 @@ def usual_of(others: list[float], own: float) -> float:
     return min(others[0], own) if len(others) == 1 else float(np.median(others))
 
 
-def as_peers(
-    engine: Stretches, role: I64, likeness: I64, order: Sequences
-) -> tuple[F64, NDArray[np.bool_], NDArray[np.bool_]]:
+@dataclass(frozen=True, eq=False)
+class Nominal:
+    """What makes each rank as fast as its peers.
+
+    ``factor`` per stretch; per rank and step ``unsure`` (its file lacks so many communications that its own time and
+    what it waited cannot be told apart, or nobody compares with it) and ``spread`` (how far the peers' own times are
+    apart: three standard errors of what is usual, as a share of it); per rank ``patchy`` (its file or those of its
+    peers lack any) and ``other_role`` (only ranks of another role compare with it).
+    """
+
+    factor: F64
+    unsure: NDArray[np.bool_]
+    spread: F64
+    patchy: NDArray[np.bool_]
+    other_role: NDArray[np.bool_]
+
+
+def as_peers(engine: Stretches, role: I64, work: Work, order: Sequences) -> Nominal:
     """The factor per stretch that makes it as long as the peers', and where none can be told.
 
     Args:
         engine: the stretches.
-        role: int64[ranks], equal for ranks of one role: peers. Without any, ranks of equal ``likeness``.
-        likeness: int64[ranks].
+        role: int64[ranks], equal for ranks of one role: peers. Without any, ranks that do the same work.
+        work: what the ranks run.
         order: from :func:`sequences`.
-
-    Returns:
-        float64[stretches]; bool[ranks, steps], steps in which the rank's own file lacks so many communications that its
-        own time and what it waited cannot be told apart; bool[ranks], whether its file or those of its peers lack any.
     """
     factor = np.ones(len(engine.own_time))
     count, steps = engine.begun.shape
     unsure = np.zeros((count, steps), np.bool_)
-    patchy = np.zeros(count, np.bool_)
+    spread = np.full((count, steps), NOISE)
+    patchy, other_role = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     for i in range(count):
         peers = [p for p in range(count) if p != i and role[p] == role[i]]
         if not peers:
-            peers = [p for p in range(count) if p != i and likeness[p] == likeness[i]]
-        if not peers:
+            other_role[i] = True
+            _by_work(engine, work, i, factor, unsure, spread)
             continue
         lacking = _lacking(engine.begun, i, peers)
         patchy[i] = (engine.begun[[i, *peers]] != engine.begun[i]).any()
@@ -105,6 +132,7 @@ def as_peers(
                 continue
             sums = [float(t.sum()) for t in alike] or [float(engine.own_time[engine.part(p, k)].sum()) for p in peers]
             usual = usual_of(sums, float(mine.sum()))
+            spread[i, k] = max(NOISE, _error(sums) / usual if usual > 0 else 0.0)
             if usual >= (1.0 - NOISE) * mine.sum():
                 continue  # no slower than its peers: as it is
             if alike:
@@ -112,7 +140,28 @@ def as_peers(
                 factor[engine.part(i, k)] = np.where(mine > 0, nominal / np.maximum(mine, 1.0), 1.0)
             else:
                 factor[engine.part(i, k)] = usual / float(mine.sum())
-    return factor, unsure, patchy
+    return Nominal(factor, unsure, spread, patchy, other_role)
+
+
+def _by_work(engine: Stretches, work: Work, rank: int, factor: F64, unsure: NDArray[np.bool_], spread: F64) -> None:
+    """Cut a rank's steps to what ranks that run the same kernels take for them, in whatever order they run them."""
+    alike = work.alike()
+    peers = [p for p in range(len(alike)) if p != rank and alike[p] == alike[rank]]
+    for k in range(engine.begun.shape[1]):
+        others = [float(work.ns[p, k]) for p in peers if work.ns[p, k] > 0]
+        mine = float(work.ns[rank, k])
+        unsure[rank, k] = not others or not mine > 0
+        if unsure[rank, k]:
+            continue
+        usual = usual_of(others, mine)
+        spread[rank, k] = max(NOISE, _error(others) / usual)
+        if usual < (1.0 - NOISE) * mine:
+            factor[engine.part(rank, k)] = usual / mine
+
+
+def _error(sums: list[float]) -> float:
+    """Three standard errors of the median of some values; 0 for one or two, which do not tell."""
+    return 3.75 * deviation(np.array(sums)) / len(sums) ** 0.5 if len(sums) > 2 else 0.0
 
 
 def _lacking(begun: I64, rank: int, peers: list[int]) -> NDArray[np.bool_]:

@@ -77,7 +77,7 @@ def _finding(session: Session, found: Lateness, group: int) -> JobFinding:
     saving = could_save(session, group) or 0
     i = found.ranks.index(group)
     numbers = [s.number for s in rank_steps(session, session.groups[group])]
-    late = persistence(found.own[i], float(found.least[i]))
+    late = persistence(found.by_itself[i], float(found.least[i]))
     why = f": {cause.words}" if cause is not None else ""
     code = cause.code if cause is not None else UNKNOWN
     return JobFinding(
@@ -115,7 +115,7 @@ def _evidence(
     session: Session, found: Lateness, group: int, cause: Cause | None, caused: int, inherited: int, pattern: str
 ) -> tuple[Evidence, ...]:
     i = found.ranks.index(group)
-    own = found.own[i]
+    own = found.by_itself[i]
     worst = max(late_steps(found, group), key=lambda k: float(own[k]))
     label = session.groups[group].label
     out = [

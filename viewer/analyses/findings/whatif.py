@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.collective.alignment import align
 from viewer.analyses.collective.dependencies import Dependencies, dependencies
-from viewer.analyses.collective.lateness import Engine
+from viewer.analyses.collective.engine import Engine
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.waits import doubt
@@ -193,11 +193,11 @@ def _whole_pipelines(session: Session, graph: Dependencies) -> Dependencies:
     What a change does to such a message cannot be said, and seen as it was it would hold everything up. The other
     replicas of the pipeline stand for it.
     """
-    if not len(graph.fixed):
+    if not len(graph.unseen):
         return graph
     every, pairs = everything(session), align(session).pairs
     out = np.zeros(len(session.groups), np.bool_)
-    out[graph.rank[graph.fixed]] = True
+    out[graph.rank[graph.unseen]] = True
     source, target = every.node[pairs.send], every.node[pairs.receive]
     while (spread := np.unique(target[out[source] & ~out[target]])).size:
         out[spread] = True
@@ -223,5 +223,6 @@ def _whole_pipelines(session: Session, graph: Dependencies) -> Dependencies:
         end=without(graph.end),
         ready=without(graph.ready),
         fixed=graph.fixed[:0],
+        unseen=graph.unseen[:0],
         chain_heads=graph.chain_heads[~gone[graph.chain_heads]],
     )

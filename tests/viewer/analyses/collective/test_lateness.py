@@ -36,7 +36,9 @@ def test_the_late_rank_is_named_with_its_own_lateness() -> None:
     assert row == {
         "is_straggler": True,
         "own_late_ns": own,
+        "own_late_error_ns": row["own_late_error_ns"],
         "inherited_late_ns": inherited,
+        "inherited_late_error_ns": row["inherited_late_error_ns"],
         "wait_caused_ns": caused,
         "cause": "one slow kernel",
         "cause_share": row["cause_share"],
@@ -44,6 +46,8 @@ def test_the_late_rank_is_named_with_its_own_lateness() -> None:
         "step_as_peers_ns": as_fast_as_peers(session, 3),
     }
     assert row["cause_share"] > 0.9
+    assert abs(own - 4_000_000) <= row["own_late_error_ns"] < 400_000
+    assert inherited <= row["inherited_late_error_ns"] < 400_000
 
 
 def test_nobody_is_named_where_nobody_is_late() -> None:
@@ -90,3 +94,35 @@ def test_replay_against_relaxation(links: list[tuple[int, int, int]], base: list
             expected[b] = max(expected[b], expected[a] + x)
     assert count == 10
     assert value.tolist() == expected
+
+
+@pytest.mark.parametrize("late", [{3: 4_000_000, 4: 3_000_000}, {1: 3_500_000, 2: 3_000_000, 5: 4_000_000}])
+def test_several_late_ranks_are_all_named(late: dict[int, int]) -> None:
+    found = lateness(aligned(RankJob(ranks=6, steps=12, late_ns=late, offsets={1: 2_000_000})))
+    assert found is not None
+    assert {found.ranks[i] for i in np.flatnonzero(found.straggler)} == set(late)
+    assert set(found.ranking()[: len(late)]) == set(late)
+    # In the last reduction they hide each other: alone each keeps the others waiting.
+    assert all((found.of(r) or (0, 0, 0))[2] > 0 for r in late)
+
+
+def test_waiting_is_shared_out_without_rest() -> None:
+    """Shapley values of waiting in a job of two late ranks add up to what mending both saves those who are on time."""
+    late = {3: 4_000_000, 4: 3_000_000}
+    found = lateness(aligned(RankJob(ranks=6, steps=12, late_ns=late, noise_ns=0)))
+    alone = [lateness(aligned(RankJob(ranks=6, steps=12, late_ns={r: ns}, noise_ns=0))) for r, ns in late.items()]
+    assert found is not None
+    assert all(a is not None for a in alone)
+    apart = [(a.of(r) or (0, 0, 0))[2] for a, r in zip(alone, late, strict=True) if a is not None]
+    shared = [(found.of(r) or (0, 0, 0))[2] for r in late]
+    # Both keep the last reduction waiting: together less than each by itself would.
+    assert all(0 < s < a for s, a in zip(shared, apart, strict=True))
+
+
+def test_without_a_peer_ranks_that_run_the_same_kernels_tell() -> None:
+    session = aligned(RankJob(ranks=6, steps=12, late_ns={5: 4_000_000}, without_file=(4,)))
+    found = lateness(session)
+    assert found is not None
+    # Its peer is not open; ranks of other roles run the same kernels, so they tell.
+    assert found.of(4) is not None
+    assert found.ranking()[0] == 4

@@ -23,6 +23,18 @@ class Ranks:
         return slice(int(self._bounds[at]), int(self._bounds[at + 1]))
 
 
+class Same:
+    """Every rank runs the same kernels, and nothing else."""
+
+    def __init__(self, ranks):
+        count, steps = ranks.begun.shape
+        self.ns = np.array([[ranks.own_time[ranks.part(i, k)].sum() for k in range(steps)] for i in range(count)])
+        self.numbers = np.zeros(count, np.int64)
+
+    def alike(self):
+        return self.numbers
+
+
 def cell(scale=1.0, seen=FULL, own=(10.0, 20.0, 30.0, 40.0, 50.0, 60.0)):
     return [v * scale for v in own], seen
 
@@ -30,8 +42,8 @@ def cell(scale=1.0, seen=FULL, own=(10.0, 20.0, 30.0, 40.0, 50.0, 60.0)):
 def told(cells, rank=0):
     ranks = Ranks(cells)
     alike = np.zeros(len(cells), np.int64)
-    factor, unsure, patchy = as_peers(ranks, alike, alike, ranks.order)
-    return [factor[ranks.part(rank, k)] for k in range(ranks.begun.shape[1])], unsure, patchy
+    found = as_peers(ranks, alike, Same(ranks), ranks.order)
+    return [found.factor[ranks.part(rank, k)] for k in range(ranks.begun.shape[1])], found.unsure, found.patchy
 
 
 def test_each_stretch_is_cut_to_that_of_the_peers():
@@ -85,3 +97,21 @@ def test_of_two_ranks_the_faster_one_is_usual():
     assert usual_of([8.0], 10.0) == 8.0
     assert usual_of([12.0], 10.0) == 10.0
     assert usual_of([8.0, 9.0, 30.0], 10.0) == 9.0
+
+
+def test_without_a_peer_ranks_that_run_the_same_kernels_tell():
+    ranks = Ranks([[cell(1.25, own=(60.0, 50.0, 40.0, 30.0, 20.0, 10.0))], [cell()], [cell()]])
+    found = as_peers(ranks, np.arange(3), Same(ranks), ranks.order)
+    # In another order: the whole of the step compares, no stretch of it.
+    assert found.factor[ranks.part(0, 0)] == pytest.approx([0.8] * 6)
+    assert found.other_role.all()
+    assert not found.unsure.any()
+
+
+def test_ranks_that_run_other_kernels_tell_nothing():
+    ranks = Ranks([[cell(1.25)], [cell()], [cell()]])
+    work = Same(ranks)
+    work.numbers = np.arange(3)
+    found = as_peers(ranks, np.arange(3), work, ranks.order)
+    assert (found.factor == 1.0).all()
+    assert found.unsure.all()
