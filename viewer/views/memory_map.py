@@ -294,23 +294,22 @@ def _segments(
     """Fill in a bar per segment, the largest on top; (bytes of holes, labels, what is seen)."""
     nothing = np.zeros(0, np.int64), (), MapSpan(0, 1, 0.0, 1.0)
     layout = layout_after(trace, device, event)
-    if layout is None or not len(layout.segments):
+    if layout is None or not len(layout.ranges):
         return nothing
     tall, wide = numbers.shape
-    s, b = trace.tables["segments"], trace.tables["blocks"]
-    order = layout.segments[np.argsort(-s.size[layout.segments], kind="stable")]
-    row_px = min(max(tall // len(order), 4), 22)
-    order = order[: max(tall // row_px, 1)]
-    largest = int(s.size[order[0]])
-    line_of = np.argsort(s.address[order], kind="stable")  # by place among addresses: its line
-    by_address = order[line_of]
+    r, b = layout.ranges, trace.tables["blocks"]
+    row_px = min(max(tall // len(r), 4), 22)
+    order = np.argsort(-r.size, kind="stable")[: max(tall // row_px, 1)]
+    largest = int(r.size[order[0]])
+    line_of = np.argsort(r.address[order], kind="stable")  # by place among addresses: its line
+    low_of, size_of = r.address[order][line_of], r.size[order][line_of]
     gap = 1 if row_px < 8 else 2
 
     def boxes(address: I64, size: I64, number: I32) -> None:
-        at = np.searchsorted(s.address[by_address], address, "right") - 1
-        fits = (at >= 0) & (address < (s.address[by_address] + s.size[by_address])[np.maximum(at, 0)])
+        at = np.searchsorted(low_of, address, "right") - 1
+        fits = (at >= 0) & (address < (low_of + size_of)[np.maximum(at, 0)])
         address, size, number, at = address[fits], size[fits], number[fits], at[fits]
-        low = (address - s.address[by_address[at]]).astype(np.float64)
+        low = (address - low_of[at]).astype(np.float64)
         x0 = np.clip(np.floor(low * (wide / largest)), 0, wide - 1).astype(np.int32)
         x1 = np.clip(np.ceil((low + size) * (wide / largest)), x0 + 1, wide).astype(np.int32)
         y0 = (line_of[at] * row_px).astype(np.int32)
@@ -325,7 +324,7 @@ def _segments(
     boxes(b.address[held], b.size[held].astype(np.int64), held.astype(np.int32))
     step = max(1, -(-16 // row_px))
     labels = tuple(
-        (1.0 - (k + 0.5) * row_px / tall, format_bytes(int(s.size[order[k]]))) for k in range(0, len(order), step)
+        (1.0 - (k + 0.5) * row_px / tall, format_bytes(int(r.size[order[k]]))) for k in range(0, len(order), step)
     )
     return layout.size, labels, MapSpan(0, largest, 0.0, 1.0)
 

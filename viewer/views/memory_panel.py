@@ -24,6 +24,7 @@ from viewer.analyses.memory.layout import HOW as LAYOUT_HOW
 from viewer.analyses.memory.layout import FailedRequest, failed_requests, layout_after, outside, unusable
 from viewer.analyses.memory.parts import bytes_by_category, categories_at_peak
 from viewer.analyses.memory.places import instant
+from viewer.analyses.memory.ranges import is_expandable
 from viewer.analyses.memory.settle import SLACK
 from viewer.analyses.memory.theory import compare
 from viewer.base.allocator import CATEGORY_NAMES
@@ -356,9 +357,13 @@ def _fragmentation(_: Session, item: Input, found: MemoryFigures) -> Section | N
         "Fragmentation at the end",
         (
             told("free inside segments", layout.free, f"All holes: {LAYOUT_HOW}."),
-            told("of it in whole segments", layout.free - layout.split, "Could be given back to the device."),
-            told("in segments in use", layout.split, "Can be used again, but not given back."),
-            told("of no use", lost, "Holes in segments in use that are smaller than every request of their kind."),
+            told(
+                "of it could be given back",
+                layout.free - layout.split,
+                "Whole segments, and of expandable segments whole pages.",
+            ),
+            told("beside blocks in use", layout.split, "Can be used again, but not given back."),
+            told("of no use", lost, "Holes beside blocks in use that are smaller than every request of their kind."),
             told("largest hole", layout.largest, "No larger request fits without new memory of the device."),
         ),
     )
@@ -383,15 +388,16 @@ def _failed(session: Session, item: Input, found: MemoryFigures) -> Section | No
         jump = instant(session, item, found.number, f.event)
         table.add(
             size_cell(f.requested), size_cell(f.free), size_cell(f.cached), size_cell(f.largest),
-            size_cell(outside(f, room)), word(_remedy(f)), jump=jump,
+            size_cell(outside(f, room)), word(_remedy(f, is_expandable(item.trace, found.number))), jump=jump,
         )  # fmt: skip
     more = f"The first {MOST_ROWS} of {len(failed)}." if len(failed) > MOST_ROWS else ""
     return Section("Requests that failed", table=table.frame(), note=more)
 
 
-def _remedy(f: FailedRequest) -> str:
+def _remedy(f: FailedRequest, expandable: bool) -> str:
     if f.fragmented:
-        return "its holes in one piece: fragmentation failed it (expandable_segments:True joins them)"
+        joins = "" if expandable else " (expandable_segments:True joins them)"
+        return f"its holes in one piece: fragmentation failed it{joins}"
     if f.missing is not None:
         return f"{format_bytes(f.missing)} less in use"
     if f.largest is None:

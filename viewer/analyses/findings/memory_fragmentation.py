@@ -15,6 +15,7 @@ from viewer.analyses.memory.growth import capacity
 from viewer.analyses.memory.layout import HOW, FailedRequest, failed_requests, outside
 from viewer.analyses.memory.parts import bytes_by_category
 from viewer.analyses.memory.places import devices_of, instant
+from viewer.analyses.memory.ranges import is_expandable
 from viewer.base.units import format_bytes
 from viewer.base.work import CancelToken
 from viewer.store.session import Input, Session
@@ -77,8 +78,7 @@ def _finding(session: Session, item: Input, device: int, label: str, failed: tup
             None,
             "",
             tuple(told),
-            "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or make sizes repeat (pad batches, allocate the "
-            "largest first); that much in one piece would have let it fit.",
+            _remedy(is_expandable(item.trace, device)),
             f"An OOM event whose request is larger than every hole of its kind and smaller than all of them. {HOW}.",
         )
     short = f"{format_bytes(top.missing)} short" if top.missing is not None else "by how much cannot be told"
@@ -97,6 +97,18 @@ def _finding(session: Session, item: Input, device: int, label: str, failed: tup
             "recomputed activations, sharded optimizer state and gradients (ZeRO, FSDP).",
         ),
         f"An OOM event; short is the request less what was free on the device and in holes. {HOW}.",
+    )
+
+
+def _remedy(expandable: bool) -> str:
+    if expandable:
+        return (
+            "Its segments are expandable already, and blocks in use keep their pages: make what is held for long first "
+            "and what varies last, make sizes repeat (pad batches), or free what lies between the holes."
+        )
+    return (
+        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or make sizes repeat (pad batches, allocate the "
+        "largest first); that much in one piece would have let it fit."
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.memory.categories import held_rows
 from viewer.analyses.memory.figures import device_events
+from viewer.analyses.memory.ranges import SMALL, Ranges, ranges_after
 from viewer.base.allocator import Action
 from viewer.base.ids import ABSENT
 from viewer.store.trace import Trace
@@ -22,8 +23,6 @@ I64 = NDArray[np.int64]
 
 ROUND: Final = 512
 """Bytes to which the caching allocator rounds (c10/core/AllocatorConfig.h)."""
-SMALL: Final = 1 << 20
-"""Requests up to this come from small segments."""
 HOW: Final = (
     "segments that are held at that event, less the blocks that are held (rounded up to 512 bytes); what a block keeps "
     "beyond its request is not recorded, so holes are upper bounds"
@@ -32,16 +31,21 @@ HOW: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Holes by (segment, address), arrays of one length; ``segments`` are rows of the segments that are held.
+    """Holes by address, arrays of one length.
 
-    ``segment`` is a row of segments; ``whole``: the segment is free as a whole and could be given back.
+    Attributes:
+        ranges: what is held from the device.
+        of: int64[n], the range that each hole lies in.
+        address: int64[n].
+        size: int64[n], bytes.
+        loose: int64[n], bytes of it that could be given back: of a free segment all, of an expandable one whole pages.
     """
 
-    segments: I64
-    segment: I64
+    ranges: Ranges
+    of: I64
     address: I64
     size: I64
-    whole: NDArray[np.bool_]
+    loose: I64
 
     @property
     def free(self) -> int:
@@ -50,8 +54,8 @@ class Layout:
 
     @property
     def split(self) -> int:
-        """Bytes of holes in segments that are in use: they cannot be given back."""
-        return int(self.size[~self.whole].sum())
+        """Bytes of holes that cannot be given back: blocks in use lie beside them."""
+        return int((self.size - self.loose).sum())
 
     @property
     def largest(self) -> int:
@@ -61,71 +65,54 @@ class Layout:
 
 def layout_after(trace: Trace, device: int, event: int | None) -> Layout | None:
     """Holes after an event (row of allocator_events; None: at the end). None where segments are not told."""
-    s, e = trace.tables["segments"], trace.tables["allocator_events"]
-    own = np.flatnonzero(s.device == device)
-    if not len(own):
+    ranges = ranges_after(trace, device, event)
+    if ranges is None:
         return None
     rows = device_events(trace, device)
-    if event is None:
-        own = own[s.at_end[own] == 1]
-        event = rows.stop - 1 if rows.stop > rows.start else None
-        blocks = held_rows(trace, device, event)
-    else:
-        time = int(e.time_ns[event])
-        own = own[(s.start_ns[own] <= time) & (s.end_ns[own] > time)]
-        blocks = held_rows(trace, device, event)
-    if not len(own):
-        nothing = np.zeros(0, np.int64)
-        return Layout(own, nothing, nothing, nothing, nothing.astype(np.bool_))
+    blocks = held_rows(trace, device, (rows.stop - 1 if rows.stop > rows.start else None) if event is None else event)
     b = trace.tables["blocks"]
-    own = own[np.argsort(s.address[own], kind="stable")]
-    at = np.searchsorted(s.address[own], b.address[blocks], "right") - 1
+    begin = b.address[blocks]
+    at = np.searchsorted(ranges.address, begin, "right") - 1
     inside = at >= 0
-    inside &= b.address[blocks] < s.address[own[np.maximum(at, 0)]] + s.size[own[np.maximum(at, 0)]]
-    blocks, at = blocks[inside], at[inside]
-    order = np.lexsort((b.address[blocks], at))
-    blocks, at = blocks[order], at[order]
-    size = -(-b.size[blocks] // ROUND) * ROUND
-    segment, address, length, whole = [], [], [], []
-    first = np.searchsorted(at, np.arange(len(own)))
-    last = np.searchsorted(at, np.arange(len(own)), "right")
-    for k in range(len(own)):
-        cursor, end = int(s.address[own[k]]), int(s.address[own[k]] + s.size[own[k]])
-        for i in range(first[k], last[k]):
-            begin = int(b.address[blocks[i]])
-            if begin > cursor:
-                segment.append(own[k])
-                address.append(cursor)
-                length.append(begin - cursor)
-                whole.append(False)
-            cursor = max(cursor, begin + int(size[i]))
-        if end > cursor:
-            segment.append(own[k])
-            address.append(cursor)
-            length.append(end - cursor)
-            whole.append(first[k] == last[k])
-    return Layout(
-        own,
-        np.array(segment, np.int64),
-        np.array(address, np.int64),
-        np.array(length, np.int64),
-        np.array(whole, np.bool_),
-    )
+    if len(ranges):
+        last = ranges.address + ranges.size
+        inside &= begin < last[np.maximum(at, 0)]
+    order = np.lexsort((begin[inside], at[inside]))
+    begin, at = begin[inside][order], at[inside][order]
+    end = begin - -b.size[blocks][inside][order] // ROUND * ROUND
+    # Gaps between what comes before (the range's begin, the furthest end so far) and the next block or the range's end.
+    of = np.concatenate([at, np.arange(len(ranges))])
+    place = np.concatenate([begin, ranges.address + ranges.size])
+    reach = np.concatenate([np.minimum(end, place[len(at) + at]) if len(at) else end, place[len(at) :]])
+    order = np.lexsort((np.arange(len(of)), place, of))
+    of, place, reach = of[order], place[order], reach[order]
+    first = np.concatenate([[True], of[1:] != of[:-1]]) if len(of) else np.zeros(0, np.bool_)
+    before = np.maximum.accumulate(reach)  # ranges do not overlap: those before reach less far
+    cursor = np.where(first, ranges.address[of], np.concatenate([place[:1], before[:-1]])) if len(of) else place
+    gap = place - np.maximum(cursor, ranges.address[of])
+    hole = np.flatnonzero(gap > 0)
+    address, size, of = place[hole] - gap[hole], gap[hole], of[hole]
+    whole = size == ranges.size[of]
+    page = np.maximum(ranges.page[of], 1)
+    low = address - ranges.address[of]  # what is mapped in one piece begins with a page
+    pages = np.maximum((low + size) // page * page - -(-low // page) * page, 0)
+    loose = np.where(whole, size, np.where(ranges.page[of] > 0, pages, 0))
+    return Layout(ranges, of, address, size, loose)
 
 
 def unusable(trace: Trace, device: int, layout: Layout) -> int:
-    """Bytes of holes in use segments that are smaller than every request of their kind (small, large) in the recording.
+    """Bytes of holes beside blocks in use that are smaller than every request of their kind (small, large).
 
     0 where the recording has no request: then nothing is known to be lost.
     """
-    s, e, rows = trace.tables["segments"], trace.tables["allocator_events"], device_events(trace, device)
+    e, rows = trace.tables["allocator_events"], device_events(trace, device)
     sizes = e.size[rows][(e.action[rows] == Action.ALLOC) & (e.size[rows] != ABSENT)]
-    small = np.array([trace.text(k) == "small" for k in s.kind[layout.segment]], np.bool_)
+    small = layout.ranges.small[layout.of]
     lost = 0
     for kind in (False, True):
         requests = sizes[(sizes <= SMALL) == kind]
         if len(requests):
-            mine = ~layout.whole & (small == kind) & (layout.size < int(requests.min()))
+            mine = (layout.loose < layout.size) & (small == kind) & (layout.size < int(requests.min()))
             lost += int(layout.size[mine].sum())
     return lost
 
@@ -174,11 +161,10 @@ def _failed(trace: Trace, device: int, event: int) -> FailedRequest:
     cached = None if allocated is None or reserved is None else reserved - allocated
     if layout is None:
         return FailedRequest(event, requested, free, allocated, reserved, cached, None, None, False, None)
-    s = trace.tables["segments"]
-    small = requested <= SMALL
-    kind = np.array([(trace.text(k) == "small") == small for k in s.kind[layout.segment]], np.bool_)
-    kind &= (s.stream[layout.segment] == e.stream[event]) | (e.stream[event] == ABSENT)
-    kind &= (s.pool[layout.segment] == e.pool[event]) | (e.pool[event] < 0)
+    r, of = layout.ranges, layout.of
+    kind = r.small[of] == (requested <= SMALL)
+    kind &= (r.stream[of] == e.stream[event]) | (e.stream[event] == ABSENT)
+    kind &= (r.pool[of] == e.pool[event]) | (e.pool[event] < 0)
     size = layout.size[kind]
     fragmented = int(size.sum()) >= requested and int(size.max(initial=0)) < requested
     anywhere = layout.free + (free or 0)
