@@ -8,6 +8,7 @@ Writes trace.json, the memory timelines, and truth.json: what PyTorch itself say
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch  # type: ignore[import-not-found]
 from torch import nn
+from torch.cuda._memory_viz import _profile_to_snapshot  # type: ignore[import-not-found]
 from torch.profiler import ProfilerActivity, profile, schedule  # type: ignore[import-not-found]
 
 STEPS = 9
@@ -51,6 +53,8 @@ def main(folder: Path) -> None:
     profiler.export_chrome_trace(str(folder / "trace.json"))
     for name in ("timeline.json", "timeline.raw.json.gz", "timeline.html"):
         profiler.export_memory_timeline(str(folder / name), device="cpu")
+    with (folder / "profile.pickle").open("wb") as file:
+        pickle.dump(_profile_to_snapshot(profiler), file)
     parameters = sum(p.numel() * p.element_size() for p in model.parameters())
     states = [t for s in optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor)]
     truth = {

@@ -20,7 +20,8 @@ from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.json_trace import rank_in_name, seal
 from viewer.importers.source import whole_text
-from viewer.store.memory import DeviceMemory, Events, MemoryBuilder
+from viewer.store.memory import DeviceMemory, MemoryBuilder
+from viewer.store.memory_rows import Events
 from viewer.store.raw import RawSlices, RawTrace
 
 I64 = NDArray[np.int64]

@@ -22,7 +22,8 @@ from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported
 from viewer.store.args import ArgsText
 from viewer.store.loose_json import loads
-from viewer.store.memory import DeviceMemory, Events, MemoryBuilder
+from viewer.store.memory import DeviceMemory, MemoryBuilder
+from viewer.store.memory_rows import Events
 from viewer.store.raw import RawMarks
 
 MEMORY: Final = "[memory]"

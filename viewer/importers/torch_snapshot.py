@@ -13,28 +13,26 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.allocator import Action, BlockEnd
+from viewer.base.allocator import NOT_GIVEN, Action
 from viewer.base.errors import InputError
 from viewer.base.findings import Finding, Ledger
 from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.json_trace import rank_in_name, seal
 from viewer.importers.pickle_columns import PickleColumns, PickleError
+from viewer.importers.snapshot_events import CATEGORIES, completed, drawn_times, named_frames
+from viewer.importers.snapshot_state import ABSURD, EVENT, SEGMENT, Columns, part_of_device, state_at_end
 from viewer.importers.source import TextStream, open_text
 from viewer.jit import pickle_layout as machine
-from viewer.store.memory import DeviceMemory, Events, FinalState, MemoryBuilder
+from viewer.store.memory import DeviceMemory, MemoryBuilder
+from viewer.store.memory_rows import Events
 from viewer.store.raw import RawSlices, RawTrace
 
-Columns = dict[str, NDArray[Any]]
-
-EVENT, BLOCK, SEGMENT, HISTORY = range(4)
 _PROTOCOLS: Final = tuple(bytes([0x80, k]) for k in range(2, 6))
 _SIGNS: Final = (b"device_traces", b"segment_type", b"total_size", b"segments", b"free_completed")
 _STEP: Final = "Write the snapshot again with torch.cuda.memory._dump_snapshot."
 _FOREIGN: Final = "Give a snapshot that torch.cuda.memory._dump_snapshot wrote; nothing of this file was run."
 _FAR_US: Final = (1 << 62) // 1000
-_ABSURD: Final = 1 << 50
-"""Bytes that no device has: sums of smaller sizes cannot overflow."""
 _MOST_DEVICES: Final = 4096
 
 ACTIONS: Final = {
@@ -111,7 +109,7 @@ class _Snapshot:
         self.texts = {text: number for number, text in enumerate(c.texts)}
         self._pools()
         builder = MemoryBuilder(self._stacks())
-        segments, blocks = self._state_at_end()
+        segments, blocks = state_at_end(c, self.strings, self._pool)
         has_state = "segments" in top or bool(len(segments["address"]))
         device_of = self._device_lists(top.get("device_traces"))
         events = {name: c.rows[EVENT].column(name) for name in c.rows[EVENT].names}
@@ -119,13 +117,19 @@ class _Snapshot:
         self._ledger(device, len(blocks["address"]))
         numbers = np.union1d(np.unique(device[device >= 0]), np.unique(segments["device"]))[:_MOST_DEVICES]
         settings = c.value(*top["allocator_settings"]) if "allocator_settings" in top else None
-        family = _family(settings)
+        family = _family(settings, self.strings)
+        profile = bool((events["category"] >= 0).any())
+        hosts = {len(device_of) - 1} if profile else set()
         for number in numbers.tolist():
             rows = np.flatnonzero(device == number)
             own = self._events(events, rows)
             known = has_state and (bool((segments["device"] == number).any()) or not _holds_blocks(own))
-            final = _part(segments, blocks, number) if known else None
-            builder.add(DeviceMemory(f"{family}:{number}", int(number), own, final))
+            final = part_of_device(segments, blocks, number) if known else None
+            lost = completed(own, final)
+            if lost:
+                self.findings.append(Finding(*lost))
+            name, ordinal = ("cpu", None) if number in hosts else (f"{family}:{number}", int(number))
+            builder.add(DeviceMemory(name, ordinal, own, final, segmented=not profile))
         slices = self._annotations(top.get("external_annotations"))
         raw = RawTrace(self.strings, slices, memory=builder.tables())
         if "memory_devices" in raw.memory:
@@ -166,7 +170,7 @@ class _Snapshot:
 
     def _stacks(self) -> dict[str, dict[str, Any]]:
         begins, used = self.columns.stacks()
-        frames = self.columns.frames
+        frames = named_frames(self.columns.frames, self.strings, self._string)
         return {
             "stacks": {"begin": begins[:-1], "end": begins[1:]},
             "stack_frames": {"frame": used},
@@ -176,68 +180,6 @@ class _Snapshot:
                 "line": frames[:, 2],
             },
         }
-
-    def _state_at_end(self) -> tuple[Columns, Columns]:
-        """Segments and blocks of all devices; blocks know their row of segments."""
-        rows = self.columns.rows
-        s: Columns = {name: rows[SEGMENT].column(name).copy() for name in rows[SEGMENT].names}
-        b: Columns = {name: rows[BLOCK].column(name).copy() for name in rows[BLOCK].names}
-        good = (s["size"] >= 0) & (s["size"] < _ABSURD) & (s["address"] != ABSENT)
-        s = {k: v[good] for k, v in s.items()}
-        s["device"][s["device"] < 0] = 0
-        order = np.argsort(s["blocks"], kind="stable")
-        at = np.searchsorted(s["blocks"][order], b["list"])
-        at = order[np.minimum(at, max(len(order) - 1, 0))] if len(order) else np.zeros(len(b["list"]), np.int64)
-        held = (b["list"] >= 0) & (s["blocks"][at] == b["list"]) if len(order) else np.zeros(len(at), np.bool_)
-        held &= (b["size"] >= 0) & (b["size"] < _ABSURD)
-        b = {k: v[held] for k, v in b.items()} | {"segment": at[held].astype(np.int64)}
-        self._addresses(s, b)
-        self._histories(b)
-        b["requested"] = np.where(b["requested"] >= 0, b["requested"], b["size"])
-        texts = self.strings
-        ends = np.full(len(texts) + 1, BlockEnd.FREED, np.uint8)
-        for number in np.unique(b["state"]).tolist():
-            text = texts[number] if number >= 0 else ""
-            if text.startswith("active"):
-                ends[number] = BlockEnd.ALLOCATED if text == "active_allocated" else BlockEnd.PENDING
-        blocks = {name: b[name] for name in ("address", "size", "requested", "stack", "segment")}
-        segments = {
-            name: s[name]
-            for name in ("device", "address", "size", "stream", "allocated", "active", "requested", "stack")
-        } | {
-            "kind": s["type"],
-            "pool": self._pool(s["pool"]),
-            "expandable": (s["expandable"] > 0).astype(np.uint8),
-        }
-        return segments, blocks | {"end": ends[b["state"]]}
-
-    @staticmethod
-    def _addresses(s: Columns, b: Columns) -> None:
-        """Blocks of 2023 have no address: they lie one after another in their segment."""
-        lost = b["address"] == ABSENT
-        if not lost.any():
-            return
-        order = np.argsort(b["segment"], kind="stable")
-        size = b["size"][order]
-        offset = np.cumsum(size) - size
-        segment = b["segment"][order]
-        first = np.searchsorted(segment, segment)
-        address = np.empty(len(size), np.int64)
-        address[order] = s["address"][segment] + offset - offset[first]
-        b["address"][lost] = address[lost]
-
-    def _histories(self, b: Columns) -> None:
-        """Blocks of 2023 tell their stack and what was requested in a history, the newest first."""
-        rows = self.columns.rows[HISTORY]
-        if not rows.rows:
-            return
-        lists, first = np.unique(rows.column("list"), return_index=True)
-        at = np.minimum(np.searchsorted(lists, b["history"]), len(lists) - 1)
-        found = (b["history"] >= 0) & (lists[at] == b["history"])
-        row = first[at[found]]
-        size, stack = rows.column("size")[row], rows.column("stack")[row]
-        b["requested"][found] = np.where(b["requested"][found] >= 0, b["requested"][found], size)
-        b["stack"][found] = np.where(b["stack"][found] >= 0, b["stack"][found], stack)
 
     def _device_lists(self, given: tuple[int, int] | None) -> dict[int, int]:
         """The object of each device's list of events -> the device's number."""
@@ -256,7 +198,7 @@ class _Snapshot:
         action = self._actions(events["action"])
         moves = action <= Action.SEGMENT_UNMAP
         size = events["size"]
-        bad = (device >= 0) & ((size >= _ABSURD) | (moves & ((size < 0) | (events["address"] == ABSENT))))
+        bad = (device >= 0) & ((size >= ABSURD) | (moves & ((size < 0) | (events["address"] == ABSENT))))
         self._reject("unreadable", bad)
         device[bad] = -1
         time = events["time_us"]
@@ -289,32 +231,29 @@ class _Snapshot:
         def of(name: str) -> NDArray[Any]:
             return events[name] if whole else events[name][rows]
 
-        time, timed = self._times(of("time_us"))
+        time, timed, back = drawn_times(of("time_us"))
+        if back:
+            message = "allocator events are stamped before the one that was recorded before them: drawn with its time"
+            self.findings.append(Finding("time-goes-back", "info", back, message))
         action = self._actions(of("action"))
         note = of("note")
         note = np.where((note >= 0) & (note != self.texts.get("", -1)), note, of("context")).astype(np.int32)
         size = of("size")
         return Events(
             time, action, of("address"), np.where(size == ABSENT, 0, size), of("stream"), of("stack"),
-            self._pool(of("pool")), note, timed=timed,
+            self._pool(of("pool")), note, self._categories(of("category")), timed=timed,
             split_free=bool((action == Action.FREE_REQUESTED).any()),
         )  # fmt: skip
 
-    def _times(self, time_us: NDArray[np.int64]) -> tuple[NDArray[np.int64], bool]:
-        """(ns, whether they are times): events without any count from 0 on."""
-        known = (time_us != ABSENT) & (time_us != 0)
-        if not known.any():
-            return np.arange(len(time_us), dtype=np.int64), False
-        if not known.all():  # as the event before
-            first = int(np.argmax(known))
-            at = np.maximum.accumulate(np.where(known, np.arange(len(known)), first))
-            time_us = time_us[at]
-        back = int((np.diff(time_us) < 0).sum())
-        if back:
-            message = "allocator events are stamped before the one that was recorded before them: drawn with its time"
-            self.findings.append(Finding("time-goes-back", "info", back, message))
-            time_us = np.maximum.accumulate(time_us)
-        return time_us * 1000, True
+    def _categories(self, numbers: NDArray[np.int32]) -> NDArray[np.uint8] | None:
+        """What a profile says that its blocks are for."""
+        if not (numbers >= 0).any():
+            return None
+        table = np.full(len(self.strings) + 1, NOT_GIVEN, np.uint8)
+        for text, category in CATEGORIES.items():
+            if text in self.texts:
+                table[self.texts[text]] = category
+        return table[numbers]
 
     def _annotations(self, given: tuple[int, int] | None) -> RawSlices:
         """Ranges that the program marked, as slices: START and END of one name and device belong together."""
@@ -363,26 +302,19 @@ class _Snapshot:
             self.findings.append(Finding("memory-without-times", "info", 1, message))
 
 
-def _family(settings: Any) -> str:
-    """How torch names the devices: told by the variable that sets their allocator, "cuda" (also on ROCm) otherwise."""
+def _family(settings: Any, texts: list[str]) -> str:
+    """How torch names the devices: told by the variable that sets their allocator, or by C++ frames inside of it.
+
+    "cuda" otherwise, which is what ROCm's are called as well.
+    """
     told = " ".join(map(str, settings)).lower() if isinstance(settings, dict) else ""
-    return next((name for name in ("npu", "xpu", "mtia", "musa") if f"_{name}_" in told), "cuda")
+    for name in ("npu", "xpu", "mtia", "musa"):
+        if f"_{name}_" in told or any(f"c10::{name}::" in text for text in texts):
+            return name
+    return "cuda"
 
 
 def _holds_blocks(events: Events) -> bool:
     """Whether more blocks are made than freed: then a list of segments without any is none of this device."""
     freed = np.isin(events.action, (Action.FREE, Action.FREE_COMPLETED))
     return bool((events.action == Action.ALLOC).sum() > freed.sum())
-
-
-def _part(segments: Columns, blocks: Columns, device: int) -> FinalState:
-    """The state at the end of one device."""
-    rows = np.flatnonzero(segments["device"] == device)
-    place = np.full(len(segments["device"]) + 1, -1, np.int64)
-    place[rows] = np.arange(len(rows))
-    own = np.flatnonzero(place[blocks["segment"]] >= 0)
-    order = own[np.lexsort((blocks["address"][own], place[blocks["segment"][own]]))]
-    return FinalState(
-        {k: v[rows] for k, v in segments.items() if k != "device"},
-        {k: v[order] for k, v in blocks.items() if k != "segment"} | {"segment": place[blocks["segment"][order]]},
-    )

@@ -36,6 +36,7 @@ KEYS: Final = (
     "action", "addr", "device_free", "size", "stream", "time_us", "frames", "pool_id", "compile_context",
     "user_metadata", "address", "requested_size", "state", "history", "total_size", "allocated_size", "active_size",
     "segment_type", "segment_pool_id", "is_expandable", "blocks", "device", "real_size", "name", "filename", "line",
+    "category",
 )  # fmt: skip
 """Keys that mean something, numbered: they are the first texts of the table of texts."""
 # How a value gets into a column: an integer; a text's number; a stack's; an object's; a pair's, or -2 - an object's.
@@ -52,6 +53,7 @@ KINDS: Final[tuple[tuple[tuple[str, int, tuple[str, ...]], ...], ...]] = (
         ("pool", AS_PAIR, ("pool_id", "segment_pool_id")),
         ("context", AS_TEXT, ("compile_context",)),
         ("note", AS_TEXT, ("user_metadata",)),
+        ("category", AS_TEXT, ("category",)),
         ("list", AS_OBJECT, ()),
     ),
     (

@@ -1,9 +1,10 @@
 """A machine for the opcodes of pickles that hold plain containers only, straight into columns.
 
 It knows no opcode that imports, calls or builds anything: those end the run. Dicts that look like what an allocator
-snapshot holds (by their keys) become rows of KINDS, frames and stacks are numbered, everything else is kept as entries
-from which small plain objects can be made again (``viewer.importers.pickle_columns``). Depth and sizes are bounded by
-the room that the caller gives; a claim of a size is believed only when that many bytes are there.
+snapshot holds (by their keys) become rows of KINDS, frames and stacks are numbered (``pickle_containers``), everything
+else is kept as entries from which small plain objects can be made again (``viewer.importers.pickle_columns``). Depth
+and sizes are bounded by the room that the caller gives; a claim of a size is believed only when that many bytes are
+there.
 
 Opcodes as documented in Python's Lib/pickletools.py, protocols 2 to 5.
 """
@@ -17,16 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.base.ids import ABSENT
 from viewer.jit.config import kernel
+from viewer.jit.pickle_containers import NO_ROOM, NO_TABLE, append_items, set_items
 from viewer.jit.pickle_layout import (
-    AS_INT,
-    AS_OBJECT,
-    AS_STACK,
-    AS_TEXT,
     BAD,
     BIG,
-    BLOCK_ROW,
     BOOL,
     BYTES,
     CLAIM,
@@ -34,28 +30,21 @@ from viewer.jit.pickle_layout import (
     CODE,
     DEEP,
     DEPTH,
-    DICT,
     DONE,
     EMPTY_DICT,
     EMPTY_LIST,
     ENTRIES,
     ERROR,
     ERROR_AT,
-    EVENT_ROW,
     FLOAT,
-    FRAME,
     GROW,
-    HISTORY_ROW,
     INT,
-    KEYS,
-    LIST,
     LONGEST,
     MARKS,
     MEMO,
     MEMO_FAR,
     MEMO_LOST,
     MORE,
-    MOST_FRAMES,
     MOST_MARKS,
     NONE,
     NOTHING,
@@ -68,24 +57,16 @@ from viewer.jit.pickle_layout import (
     RESULT,
     RESULT_TAG,
     ROOM,
-    SEGMENT_ROW,
     SHAPE,
-    STACK,
-    STATE_WORDS,
     TEXT,
     TUPLE,
     UNDERFLOW,
     UNKNOWN,
 )
 from viewer.jit.scan_intern import intern_text, overflowed
-from viewer.jit.scan_load import apart, load8, load_id, load_int, store8, store_id, store_int
+from viewer.jit.scan_load import apart, load8, load_int, store8, store_id, store_int
 
 I64 = NDArray[np.int64]
-
-_ACTION, _SIZE, _STATE, _TOTAL, _BLOCKS, _REAL, _NAME, _FILE, _LINE = (
-    KEYS.index(k) for k in ("action", "size", "state", "total_size", "blocks", "real_size", "name", "filename", "line")
-)
-_KNOWN = len(KEYS)
 
 _intern_text = apart(intern_text)
 
@@ -411,160 +392,25 @@ def run(
                     error = SHAPE
                     break
                 owner = load_int(s_value + 8 * target)
-                kind = load8(o_kind + owner)
+                state[ENTRIES] = n_entries
                 if collect == 1:
-                    if kind != EMPTY_LIST and kind != STACK and kind != LIST:
-                        error = SHAPE
-                        break
-                    all_frames = count > 0 and kind != LIST
-                    if all_frames:
-                        for k in range(first, depth):
-                            if load8(s_tag + k) != OBJECT or load8(o_kind + load_int(s_value + 8 * k)) != FRAME:
-                                all_frames = False
-                                break
-                    if all_frames:
-                        used = np.int64(0)
-                        if kind == STACK:  # the rest of a stack that came in parts
-                            entry = load_int(stacks + 16) + 24 * load_id(o_ref + 4 * owner)
-                            used = load_int(entry + 16) // 8
-                            if used + count > MOST_FRAMES:
-                                error = DEEP
-                                break
-                            for k in range(used):
-                                scratch[k] = load_int(load_int(stacks + 40) + load_int(entry + 8) + 8 * k)
-                        if used + count > MOST_FRAMES:
-                            error = DEEP
-                            break
-                        for k in range(first, depth):
-                            scratch[used] = load_id(o_ref + 4 * load_int(s_value + 8 * k))
-                            used += 1
-                        number = np.int64(_intern_text(np.int64(scratch.ctypes.data), 8 * used, stacks))
-                        if overflowed(stacks):
-                            status = GROW
-                            break
-                        store8(o_kind + owner, STACK)
-                        store_id(o_ref + 4 * owner, number)
-                    else:
-                        if kind == STACK:
-                            error = SHAPE
-                            break
-                        store8(o_kind + owner, LIST)
-                        for k in range(first, depth):
-                            item_tag = load8(s_tag + k)
-                            item = load_int(s_value + 8 * k)
-                            if item_tag == OBJECT:
-                                what = load8(o_kind + item)
-                                if what >= EVENT_ROW and what <= HISTORY_ROW:
-                                    row_kind = what - EVENT_ROW
-                                    at = tables[row_kind, width[row_kind, 1] - 1] + 4 * load_id(o_ref + 4 * item)
-                                    if load_id(at) == 0xFFFFFFFF:  # of the first list that holds it
-                                        store_id(at, owner)
-                                    continue
-                            store_id(e_owner + 4 * n_entries, owner)
-                            store8(e_key_tag + n_entries, NOTHING)
-                            store_int(e_key + 8 * n_entries, np.int64(0))
-                            store8(e_tag + n_entries, item_tag)
-                            store_int(e_value + 8 * n_entries, item)
-                            n_entries += 1
+                    outcome = append_items(
+                        owner, first, depth, state, stack, objects, entries, tables, width, stacks, scratch
+                    )
                 else:
-                    if count % 2 != 0:
-                        error = SHAPE
-                        break
-                    if kind == EMPTY_DICT and count > 0:
-                        known = np.int64(0)
-                        for k in range(first, depth, 2):
-                            key = load_int(s_value + 8 * k)
-                            if load8(s_tag + k) == TEXT and key < _KNOWN:
-                                known |= np.int64(1) << key
-                        kind = DICT
-                        if (known >> _ACTION) & 1:
-                            kind = EVENT_ROW
-                        elif (known >> _BLOCKS) & 1 and (known >> _TOTAL) & 1:
-                            kind = SEGMENT_ROW
-                        elif (known >> _STATE) & 1 and (known >> _SIZE) & 1:
-                            kind = BLOCK_ROW
-                        elif (known >> _FILE) & 1 and (known >> _NAME) & 1:
-                            kind = FRAME
-                        elif (known >> _REAL) & 1:
-                            kind = HISTORY_ROW
-                        if kind >= EVENT_ROW and kind <= HISTORY_ROW:
-                            row_kind = kind - EVENT_ROW
-                            row = state[STATE_WORDS + row_kind]
-                            if row + 1 >= room[4 + row_kind]:
-                                status = ROOM
-                                break
-                            for c in range(width[row_kind, 0]):
-                                store_int(tables[row_kind, c] + 8 * row, ABSENT)
-                            for c in range(width[row_kind, 0], width[row_kind, 1]):
-                                store_id(tables[row_kind, c] + 4 * row, np.int64(-1))
-                            store_id(o_ref + 4 * owner, row)
-                            state[STATE_WORDS + row_kind] = row + 1
-                        elif kind == FRAME:
-                            scratch[0] = np.int64(-1)
-                            scratch[1] = np.int64(-1)
-                            scratch[2] = np.int64(0)
-                            for k in range(first, depth, 2):
-                                key = load_int(s_value + 8 * k)
-                                item_tag = load8(s_tag + k + 1)
-                                if load8(s_tag + k) == TEXT:
-                                    if key == _NAME and item_tag == TEXT:
-                                        scratch[0] = load_int(s_value + 8 * (k + 1))
-                                    elif key == _FILE and item_tag == TEXT:
-                                        scratch[1] = load_int(s_value + 8 * (k + 1))
-                                    elif key == _LINE and item_tag == INT:
-                                        scratch[2] = load_int(s_value + 8 * (k + 1))
-                            number = np.int64(_intern_text(np.int64(scratch.ctypes.data), np.int64(24), frames))
-                            if overflowed(frames):
-                                status = GROW
-                                break
-                            store_id(o_ref + 4 * owner, number)
-                        store8(o_kind + owner, kind)
-                    if kind == DICT:
-                        for k in range(first, depth, 2):
-                            if load8(s_tag + k) == OBJECT:
-                                error = SHAPE
-                                break
-                            store_id(e_owner + 4 * n_entries, owner)
-                            store8(e_key_tag + n_entries, load8(s_tag + k))
-                            store_int(e_key + 8 * n_entries, load_int(s_value + 8 * k))
-                            store8(e_tag + n_entries, load8(s_tag + k + 1))
-                            store_int(e_value + 8 * n_entries, load_int(s_value + 8 * (k + 1)))
-                            n_entries += 1
-                        if error >= 0:
-                            break
-                    elif kind >= EVENT_ROW and kind <= HISTORY_ROW:
-                        row_kind = kind - EVENT_ROW
-                        row = load_id(o_ref + 4 * owner)
-                        for k in range(first, depth, 2):
-                            key = load_int(s_value + 8 * k)
-                            if load8(s_tag + k) != TEXT or key >= _KNOWN:
-                                continue
-                            how = field[row_kind, key]
-                            if how < 0:
-                                continue
-                            at = tables[row_kind, how & 0xFF]
-                            how >>= 8
-                            item_tag = load8(s_tag + k + 1)
-                            item = load_int(s_value + 8 * (k + 1))
-                            if how == AS_INT:
-                                if item_tag == INT or item_tag == BOOL:
-                                    store_int(at + 8 * row, item)
-                            elif how == AS_TEXT:
-                                if item_tag == TEXT:
-                                    store_id(at + 4 * row, item)
-                            elif how == AS_STACK:
-                                if item_tag == OBJECT and load8(o_kind + item) == STACK:
-                                    store_id(at + 4 * row, load_id(o_ref + 4 * item))
-                            elif how == AS_OBJECT:
-                                if item_tag == OBJECT:
-                                    store_id(at + 4 * row, item)
-                            elif item_tag == PAIR:
-                                store_id(at + 4 * row, item)
-                            elif item_tag == OBJECT:
-                                store_id(at + 4 * row, np.int64(-2) - item)
-                    elif kind != FRAME and kind != EMPTY_DICT:
-                        error = SHAPE
-                        break
+                    outcome = set_items(
+                        owner, first, depth, state, room, stack, objects, entries, tables, field, width, frames, scratch
+                    )
+                n_entries = state[ENTRIES]
+                if outcome == NO_ROOM:
+                    status = ROOM
+                    break
+                if outcome == NO_TABLE:
+                    status = GROW
+                    break
+                if outcome >= 0:
+                    error = outcome
+                    break
             if marked:
                 n_marks -= 1
             depth = first

@@ -114,6 +114,17 @@ def test_memory_timelines_tell_the_same_levels(tmp_path: Path, real: Real) -> No
         assert (parts["weights"], parts["optimizer"]) == (real.truth["parameters"], real.truth["optimizer"])
 
 
+def test_a_snapshot_of_the_profile_tells_the_same(tmp_path: Path, real: Real) -> None:
+    """What torch.cuda._memory_viz makes of a profile for its viewer: tensors only, without times."""
+    session = open_job(tmp_path, real.folder / "profile.pickle").session
+    (f,) = memory_figures(session.inputs[0].trace)
+    assert (f.device, f.timed, f.peak_reserved) == ("cpu", False, None)
+    parts = categories_at_peak(session, session.inputs[0], 0) or {}
+    assert sum(parts.values()) == f.peak_allocated
+    assert parts["gradients"] >= real.truth["parameters"]
+    assert "main" in session.inputs[0].trace.strings.to_pylist()
+
+
 def test_a_timeline_that_was_drawn_is_refused_with_what_to_do(tmp_path: Path, real: Real) -> None:
     page = real.folder / "timeline.html"
     if not page.exists():

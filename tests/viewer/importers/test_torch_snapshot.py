@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 
 from tests.support.memory import MIB, FakeAllocator, OutOfMemory
+from tests.support.memory_job import Planted, training
 from tests.viewer.importers.texts import open_job, open_one
+from viewer.analyses.memory.figures import memory_figures
+from viewer.analyses.memory.parts import categories_at_peak
+from viewer.analyses.memory.ranges import large_page
 from viewer.base.allocator import BEFORE, NEVER, Action, BlockEnd
 from viewer.base.errors import InputError
 from viewer.base.ids import ABSENT
@@ -234,6 +238,117 @@ def test_devices_of_other_vendors_are_told_by_their_settings(tmp_path: Path) -> 
     trace = opened(tmp_path, pickle.dumps(told))
     assert trace.tables["memory_devices"].name[0].as_py() == "npu:0"
     assert trace.meta.facts == {"allocator_settings": {"PYTORCH_NPU_ALLOC_CONF": "x"}}
+
+
+def test_devices_of_other_vendors_are_told_by_c_frames(tmp_path: Path) -> None:
+    a = FakeAllocator()
+    a.alloc(MIB, "malloc:XPUCachingAllocator.cpp", "step")
+    for stack in a._stacks.values():
+        stack[0]["name"] = "c10::xpu::XPUCachingAllocator::malloc(unsigned long)"
+    found = a.snapshot()
+    del found["allocator_settings"]
+    for segment in found["segments"]:
+        del segment["segment_pool_id"]  # there is none on XPU
+    assert opened(tmp_path, pickle.dumps(found)).tables["memory_devices"].name.to_pylist() == ["xpu:0"]
+
+
+def test_schema_of_2026(tmp_path: Path) -> None:
+    """Frames with what torch.fx made of them, settings within settings, and keys that nobody knows yet."""
+    a = training(Planted(steps=2))
+    plain, found = opened(tmp_path, a.pickled()), a.snapshot()
+    for frames in a._stacks.values():
+        for frame in frames:
+            frame |= {
+                "fx_node_op": "call_function", "fx_node_name": "linear", "fx_original_trace": "m.py", "fx_node_info": {},
+            }  # fmt: skip
+    for event in found["device_traces"][0]:
+        event |= {"compile_context": "0/1", "user_metadata": "warm", "forward_frames": ["a", "b"]}
+    for segment in found["segments"]:
+        segment["registration_counter"] = -1
+    found["allocator_settings"] |= {
+        "PYTORCH_ALLOC_CONF": "large_segment_size_mb:40", "roundup_power2_divisions": {"1": 0, "256": 4},
+        "garbage_collection_threshold": 0.0, "max_cached_size": 2**64 - 1, "graph_capture_record_stream_reuse": False,
+    }  # fmt: skip
+    trace = opened(tmp_path, pickle.dumps(found))
+    for name in ("allocated", "live", "reserved", "size", "address"):
+        columns = (getattr(t.tables["allocator_events"], name).tolist() for t in (plain, trace))
+        assert next(columns) == next(columns)
+    assert len(trace.tables["stacks"]) == len(plain.tables["stacks"])
+    assert {trace.text(n) for n in trace.tables["allocator_events"].note.tolist()} == {"warm"}
+    assert large_page(trace) == 40 * MIB
+    assert large_page(plain) == 20 * MIB
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("state", [False, True])
+def test_a_recording_that_skips_completed_frees(tmp_path: Path, pending: bool, state: bool) -> None:
+    """_record_memory_history(skip_actions=["free_completed"])."""
+    a = busy(2)
+    x = a.alloc(3 * MIB, "f")
+    a.free(x, pending=pending)
+    for p in [p for s in a.segments for p in s.pieces if p.state == "active_pending_free"]:
+        if p.address != x:
+            a.complete(p.address)
+    want = opened(tmp_path, a.pickled()).tables["memory_devices"]
+    found = a.snapshot()
+    found["device_traces"][0] = [e for e in found["device_traces"][0] if e["action"] != "free_completed"]
+    if not state:
+        del found["segments"]
+    trace = opened(tmp_path, pickle.dumps(found))
+    d, e = trace.tables["memory_devices"], trace.tables["allocator_events"]
+    assert d.contradictions[0] == d.ghosts[0] == 0
+    assert (d.final_pending[0], d.final_allocated[0]) == (
+        (want.final_pending[0], want.final_allocated[0]) if state else (0, e.allocated[-1])
+    )
+    assert "memory-frees-not-completed" in {f.code for f in trace.meta.findings}
+    if state:
+        requests = [k for k, x in enumerate(a.events) if x["action"] != "free_completed"]
+        live = opened(tmp_path, a.pickled()).tables["allocator_events"].live[requests]
+        assert (e.allocated[-2:] - live[-2:]).tolist() == [0, 3 * MIB if pending else 0]
+
+
+def test_a_recording_without_allocations_says_so(tmp_path: Path) -> None:
+    a = FakeAllocator()
+    for _ in range(3):
+        a.free(a.alloc(MIB, "f"))
+    found = a.snapshot()
+    found["device_traces"][0] = [e for e in found["device_traces"][0] if e["action"] != "alloc"]
+    (told,) = (f for f in opened(tmp_path, pickle.dumps(found)).meta.findings if "left-out" in f.code)
+    assert told.count == 2
+
+
+def test_a_snapshot_of_a_profile_is_the_hosts_memory_with_its_categories(tmp_path: Path) -> None:
+    """As torch.cuda._memory_viz.profile_plot makes it: the last device is the host, segments are spans of addresses."""
+    frame = {"filename": "none", "line": 0}
+    frames = [frame | {"name": "<built-in method empty>"}, frame | {"name": "train.py(12): keep"}]
+
+    def event(action: str, address: int, size: int, **more: Any) -> dict[str, Any]:
+        return {"action": action, "addr": address, "size": size, "stream": 0, "frames": frames} | more
+
+    block = {"size": 100, "state": "active_allocated", "requested_size": 100, "frames": frames}
+    found = {
+        "device_traces": [
+            [],
+            [event("alloc", 5000, 100, category="parameter"), event("alloc", 9000, 50, category="activation"),
+             event("free_requested", 9000, 50), event("free_completed", 9000, 50)],
+        ],
+        "segments": [
+            {"device": 1, "address": 1000, "total_size": 4100, "stream": 0,
+             "blocks": [block | {"frames": []}, {"size": 3900, "state": "inactive"}, block]},
+        ],
+    }  # fmt: skip
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(found))
+    session = open_job(tmp_path, path).session
+    trace = session.inputs[0].trace
+    (f,) = memory_figures(trace)
+    assert (f.device, f.timed, f.peak_allocated, f.final_allocated, f.allocated_before) == ("cpu", False, 250, 200, 100)
+    assert f.peak_reserved is f.final_reserved is f.inactive is f.pools is f.unused_reserve_at_peak is None
+    parts = categories_at_peak(session, session.inputs[0], 0) or {}
+    assert (parts["weights"], parts["activations"], sum(parts.values())) == (100, 50, 250)
+    assert stack_of(trace, int(trace.tables["allocator_events"].stack[0])) == [
+        ("<built-in method empty>", "", 0), ("keep", "train.py", 12)
+    ]  # fmt: skip
 
 
 def test_events_that_make_no_sense_are_rejected_and_counted(tmp_path: Path) -> None:
