@@ -34,10 +34,12 @@ LAYERS = 6
 WEIGHT, ACTIVATION = 4 * MIB, 6 * MIB
 
 
-def training(planted: Planted, capacity: int = 1 << 40) -> FakeAllocator:
+def training(
+    planted: Planted, capacity: int = 1 << 40, allocator: type[FakeAllocator] = FakeAllocator
+) -> FakeAllocator:
     """Run the job. Weights, gradients, two optimizer states and activations of LAYERS layers, temporaries, a buffer."""
     rng = random.Random(planted.seed)
-    a = FakeAllocator(capacity=capacity)
+    a = allocator(capacity=capacity)
     for _ in range(LAYERS):
         a.alloc(WEIGHT, *INIT)
     states = False

@@ -38,6 +38,11 @@ class MemoryRules:
     phases: tuple[tuple[str, re.Pattern[str]], ...]
     rules: tuple[BlockRule, ...]
 
+    def tag(self, name: str) -> int:
+        """The number of a tag, -1 when there is none of that name."""
+        names = [t for t, _ in self.tags]
+        return names.index(name) if name in names else -1
+
     def phase(self, name: str) -> int:
         """The number of a phase, -1 when there is none of that name."""
         names = [p for p, _ in self.phases]

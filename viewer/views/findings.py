@@ -143,6 +143,9 @@ def _sentence(
     if unsure:
         return f"Nothing is sure; the most likely: {shown(unsure[0].finding.title, 300).rstrip('.')}.", ""
     totals = basis.totals
+    memory = next((n for n in notes if n.finding.kind == "memory-overview"), None)
+    if totals is None and memory is not None:
+        return f"{shown(memory.finding.title, 300).rstrip('.')}.", ""
     if totals is None and notes:  # spans of passes, without kernels
         return f"Nothing stands out from noise: {shown(notes[0].finding.title, 300).rstrip('.')}.", ""
     if totals is None:

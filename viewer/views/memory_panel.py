@@ -435,7 +435,12 @@ def _growth(session: Session, item: Input, found: MemoryFigures) -> Section | No
     )
     for g in grown.growers[:MOST_ROWS]:
         table.add(word(shown(g.text, 300)), size_cell(round(g.bytes_per_step)), size_cell(g.held), word(g.category))
-    note = "" if grown.growers else "Nothing grows from step to step."
+    for g in grown.caches[:MOST_ROWS]:
+        table.add(
+            word(f"{shown(g.text, 300)} (a cache of keys and values: it grows with its sequences)"),
+            size_cell(round(g.bytes_per_step)), size_cell(g.held), word(g.category),
+        )  # fmt: skip
+    note = "" if grown.growers or grown.caches else "Nothing grows from step to step."
     return Section("Growth from step to step", tuple(figures), table.frame(), note=note)
 
 

@@ -259,7 +259,7 @@ def test_schema_of_2026(tmp_path: Path) -> None:
     for frames in a._stacks.values():
         for frame in frames:
             frame |= {
-                "fx_node_op": "call_function", "fx_node_name": "linear", "fx_original_trace": "m.py", "fx_node_info": {},
+                "fx_node_op": "output", "fx_node_name": "linear", "fx_original_trace": "m.py", "fx_node_info": {},
             }  # fmt: skip
     for event in found["device_traces"][0]:
         event |= {"compile_context": "0/1", "user_metadata": "warm", "forward_frames": ["a", "b"]}

@@ -28,6 +28,8 @@ DETECTORS: Final[Mapping[str, tuple[str, ...]]] = {
     "memory_spike": ("memory-spike",),
     "allocator_churn": ("allocator-churn",),
     "uneven_memory": ("uneven-memory",),
+    "reserve_growth": ("reserve-growth",),
+    "memory_overview": ("memory-overview",),
     "late_rank": ("late-rank",),
     "uneven": ("uneven-ranks", "uneven-stages", "late-stage"),
     "serialised_communication": ("serialised-communication",),

@@ -35,6 +35,7 @@ _RESIDENT, _KEPT, _OUTLIVES, _BRIEF = range(4)  # places in LIVES of viewer.stor
 class BlockCategories:
     """Of every row of ``blocks``: ``category`` (Category), ``rule`` (index into ``rules``), ``life`` (into LIVES).
 
+    ``tags`` has a bit for each tag of the table that a frame of the maker matches.
     ``rest`` is the category of what a source's total has beyond its blocks. ``rules`` are (id, why): those of the
     table, then one for what the source says and one for what no rule names.
     """
@@ -43,6 +44,7 @@ class BlockCategories:
     rule: NDArray[np.int16]
     life: U8
     phase: U8
+    tags: NDArray[np.uint64]
     rules: tuple[tuple[str, str], ...]
     training: bool
     rest: Category
@@ -94,7 +96,7 @@ def _build(session: Session, item: Input, table: MemoryRules) -> BlockCategories
          and _applies(trace, table, r, training, told=bool(phase.any()))),
         Category.UNKNOWN,
     )  # fmt: skip
-    return BlockCategories(category, number, life, phase, names + ends, training, rest)
+    return BlockCategories(category, number, life, phase, tags, names + ends, training, rest)
 
 
 def _applies(trace: Trace, table: MemoryRules, rule: BlockRule, training: bool, *, told: bool) -> bool:

@@ -14,6 +14,7 @@ from viewer.analyses.memory.figures import device_blocks, device_name, memory_fi
 from viewer.analyses.robust import pair_slopes
 from viewer.base.allocator import CATEGORY_NAMES
 from viewer.base.ids import ABSENT
+from viewer.store.memory_rules import shipped_memory_rules
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
 
@@ -30,6 +31,8 @@ LEAST_SHARE: Final = 0.001
 """As above, of what is allocated: less would take thousands of steps to matter."""
 SEEN: Final = 0.5
 """The allocator's totals must rise by this share of what the blocks say: else frees are missing in the source."""
+CACHE: Final = "kv-cache"
+"""The tag of caches that grow by design."""
 MOST_EDGES: Final = 400
 """Borders between which slopes are taken; of more, evenly spread ones."""
 
@@ -60,9 +63,11 @@ class Growth:
     bytes_per_step: float
     headroom: int | None
     steps_left: int | None
+    caches: tuple[Grower, ...] = ()
+    """Caches of keys and values that grow: with their sequences, which is what they are for."""
 
 
-def _slope(values: F64) -> tuple[float, float]:
+def slope_of(values: F64) -> tuple[float, float]:
     """(Theil and Sen's slope, share of pairs that rise) of values at equal distances."""
     n = len(values)
     at = np.arange(n)
@@ -89,18 +94,24 @@ def _growth(session: Session, item: Input, device: int) -> Growth | None:
     least = max(LEAST_GROWTH, LEAST_SHARE * float(level[edges.first :].max(initial=0)))
     categories, rows = block_categories(session, item).category, device_blocks(trace, device)
     of = block_keys(trace, device)
-    growers = []
+    growers, caches = [], []
+    cached = shipped_memory_rules().tag(CACHE)
+    is_cache = (block_categories(session, item).tags[rows] >> np.uint64(max(cached, 0))) & np.uint64(1) != 0
     total = np.zeros(steps + 1)
     for k in np.flatnonzero(late[:, -1] - late[:, 0] >= LEAST_GROWTH // 16).tolist():
         values = late[k].astype(np.float64)
-        slope, rising = _slope(values)
+        slope, rising = slope_of(values)
         if slope <= 0 or rising < RISING:
             continue
-        mine = categories[rows][of == keys[k]]
-        category = CATEGORY_NAMES[int(np.bincount(mine).argmax())]
-        growers.append(Grower(int(keys[k]), key_text(trace, int(keys[k])), category, slope, int(late[k, -1])))
+        mine = of == keys[k]
+        category = CATEGORY_NAMES[int(np.bincount(categories[rows][mine]).argmax())]
+        one = Grower(int(keys[k]), key_text(trace, int(keys[k])), category, slope, int(late[k, -1]))
+        if cached >= 0 and is_cache[mine].any():
+            caches.append(one)
+            continue
+        growers.append(one)
         total += values
-    slope, _ = _slope(total) if growers else (0.0, 0.0)
+    slope, _ = slope_of(total) if growers else (0.0, 0.0)
     if slope * steps < least or not _seen_in_totals(trace, edges, slope):
         growers, slope = [], 0.0
     growers.sort(key=lambda g: -g.bytes_per_step)
@@ -110,7 +121,7 @@ def _growth(session: Session, item: Input, device: int) -> Growth | None:
     if limit is not None and peak is not None:
         headroom = limit - peak
         left = max(0, int(headroom // slope)) if slope > 0 else None
-    return Growth(device, edges, level, tuple(growers), slope, headroom, left)
+    return Growth(device, edges, level, tuple(growers), slope, headroom, left, tuple(caches))
 
 
 def _seen_in_totals(trace: Trace, edges: Edges, slope: float) -> bool:
@@ -119,7 +130,7 @@ def _seen_in_totals(trace: Trace, edges: Edges, slope: float) -> bool:
     totals = trace.tables["allocator_events"].allocated[at[at > 0] - 1]
     if len(totals) < LEAST_STEPS or (totals == ABSENT).any():
         return True
-    rise, _ = _slope(totals.astype(np.float64))
+    rise, _ = slope_of(totals.astype(np.float64))
     return rise >= SEEN * slope
 
 

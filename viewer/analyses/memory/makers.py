@@ -119,7 +119,7 @@ def maker_names(trace: Trace) -> I64:
     """int64[allocator events]: the name that says best who allocated, index into strings; -1 without a slice.
 
     Of the slices around the event on its thread: the innermost frame of the program's own code, else the outermost
-    operator (aten::linear says more than the aten::empty in it), else the innermost slice. Built once.
+    operator (aten::linear says more than the aten::empty in it), else the innermost slice that is no mark. Built once.
     """
 
     def build() -> I64:
@@ -143,7 +143,8 @@ def maker_names(trace: Trace) -> I64:
             operator[live[operators]] = names[operators]
             current[live] = s.parent[at]
         best = np.where(own >= 0, own, operator)
-        bare = (best < 0) & (distinct >= 0)
+        # A mark of a step says nothing of who allocated, and has another name in each step.
+        bare = (best < 0) & (distinct >= 0) & (s.paint[distinct] != Paint.ANNOTATION)
         best[bare] = s.name[distinct[bare]]
         out: I64 = best[place]
         return out

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.expandable import ExpandableAllocator
 from tests.support.memory import MIB, FakeAllocator, OutOfMemory, profiler_events
-from tests.support.memory_job import LAYERS, Planted, fragmented, training
+from tests.support.memory_job import FORWARD, INIT, LAYERS, OPTIMIZER, Planted, fragmented, training
 from tests.viewer.importers.texts import open_job, write_json
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.registry import job_findings
 from viewer.analyses.memory.edges import step_edges
 from viewer.analyses.memory.figures import memory_figures
+from viewer.analyses.memory.growth import growth
 from viewer.base.job_card import HardwareCard, JobCard
 from viewer.store.session import Session
+from viewer.views.findings import findings_frame, page_basis
 
 KINDS = {"memory-leak", "memory-spike", "memory-fragmentation", "out-of-memory", "allocator-churn", "uneven-memory"}
 
@@ -213,3 +216,125 @@ def test_an_uneven_rank_is_named(tmp_path: Path) -> None:
     unranked = open_job(tmp_path, tmp_path / "run1.pickle", tmp_path / "run2.pickle").session
     assert found(unranked) == []  # nobody says that they are ranks of one job
     assert found(session_of(tmp_path / "even", *[training(replace(plain, seed=k)) for k in range(4)])) == []
+
+
+def served(steps: int, *stack: str) -> FakeAllocator:
+    """Inference whose every step makes a tensor one MiB larger than the last one, which it frees then."""
+    a = FakeAllocator()
+    for _ in range(8):
+        a.alloc(8 * MIB, *INIT)
+    old = None
+    for step in range(steps):
+        a.begin(f"ProfilerStep#{step}")
+        new = a.alloc((step + 1) * MIB, *stack)
+        if old is not None:
+            a.free(old)
+        old = new
+        a.free(a.alloc(2 * MIB, *FORWARD))
+        a.end(f"ProfilerStep#{step}")
+    return a
+
+
+def test_a_cache_of_keys_and_values_is_no_leak(tmp_path: Path) -> None:
+    cache = ("update:transformers/cache_utils.py", "forward:modeling.py", "decode:serve.py")
+    session = session_of(tmp_path / "cache", served(30, *cache))
+    assert found(session) == []
+    grown = growth(session, session.inputs[0], 0)
+    assert grown is not None
+    assert [round(c.bytes_per_step) for c in grown.caches] == [MIB]
+    (leak,) = found(session_of(tmp_path / "list", served(30, "keep:serve.py")))
+    assert leak.kind == "memory-leak"
+
+
+@pytest.mark.parametrize("expandable", [False, True])
+def test_a_reserve_that_grows_is_no_leak(tmp_path: Path, expandable: bool) -> None:
+    """Ever longer sequences: what is cached never fits the next one."""
+    a = ExpandableAllocator() if expandable else FakeAllocator()
+    for _ in range(6):
+        a.alloc(4 * MIB, *INIT)
+    for step in range(20):
+        a.begin(f"ProfilerStep#{step}")
+        a.free(a.alloc((40 + 2 * step) * MIB, *FORWARD))
+        a.free(a.alloc(2 * MIB, *OPTIMIZER))
+        a.end(f"ProfilerStep#{step}")
+    session = session_of(tmp_path, a)
+    told = [f for f in job_findings(session) if f.kind in KINDS | {"reserve-growth"}]
+    if expandable:  # its segment grows by what is missing
+        assert told == []
+        return
+    (one,) = told
+    assert one.kind == "reserve-growth"
+    assert size_in(one.title) == pytest.approx((40 + 2 * 12) * MIB, rel=0.1)
+    assert "expandable_segments:True" in one.next_step
+
+
+def test_host_memory_leaks_beside_an_accelerator(tmp_path: Path) -> None:
+    """Of host memory only leaks are told; marks of steps are no makers."""
+    events = profiler_events(training(Planted()))
+    for k, step in enumerate([e for e in events if str(e["name"]).startswith("ProfilerStep")]):
+        args = {"Total Allocated": (k + 1) * MIB, "Total Reserved": 0, "Bytes": MIB, "Addr": (k + 1) << 22}
+        instant = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 100, "tid": 1}
+        args |= {"Device Id": -1, "Device Type": 0}
+        events.append(instant | {"ts": step["ts"] + step["dur"] / 2, "args": args})
+    path = write_json(tmp_path / "rank0.json", events, deviceProperties=[])
+    (leak,) = found(open_job(tmp_path, path).session)
+    assert leak.title.startswith("rank 0 (cpu): memory grows by 1 MiB per step")
+
+
+@pytest.mark.parametrize("kind", [6, 12, 19, 99])
+def test_devices_of_any_vendor_leak(tmp_path: Path, kind: int) -> None:
+    events = profiler_events(training(Planted(leak=MIB)))
+    for event in events:
+        if "Device Type" in event.get("args", {}):
+            event["args"]["Device Type"] = kind
+    path = write_json(tmp_path / "rank0.json", events, deviceProperties=[])
+    (leak,) = found(open_job(tmp_path, path).session)
+    assert size_in(leak.title) == pytest.approx(MIB, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("planted", "kind", "size"),
+    [
+        (Planted(), None, None),
+        (Planted(leak=MIB), "memory-leak", MIB),
+        (Planted(leak=700_001), "memory-leak", 700_001),
+        (Planted(spike=150 * MIB), "memory-spike", None),
+        (Planted(churn=True), "allocator-churn", None),
+    ],
+)
+def test_expandable_segments_tell_the_same(
+    tmp_path: Path, planted: Planted, kind: str | None, size: int | None, seed: int
+) -> None:
+    session = session_of(tmp_path, training(replace(planted, seed=seed), allocator=ExpandableAllocator))
+    told = found(session)
+    assert [f.kind for f in told] == ([kind] if kind else [])
+    if size is not None:
+        assert size_in(told[0].title) == pytest.approx(size, rel=0.05)
+
+
+def test_a_job_of_snapshots_alone_says_what_memory_holds(tmp_path: Path) -> None:
+    session = session_of(tmp_path, training(Planted()))
+    page = findings_frame(page_basis(session), job_findings(session))
+    assert page.cards == ()
+    assert page.sentence.startswith("rank 0 (cuda:0): memory peaks at 11")
+    assert "of it optimizer" in page.sentence
+    (note,) = (n.finding for n in page.notes if n.finding.kind == "memory-overview")
+    told = "\n".join(e.text for e in note.evidence)
+    for part in (
+        *("by category: optimizer 48 MiB", "weights 24 MiB", "step (train.py:", "reserved from the device"),
+        *("free inside segments", "no request failed", "nothing grows over 13 steps (steps)"),
+    ):
+        assert part in told
+    assert note.evidence[0].target is not None
+    leaking = session_of(tmp_path / "leak", training(Planted(leak=MIB)))
+    page = findings_frame(page_basis(leaking), job_findings(leaking))
+    assert page.sentence.startswith("Change first: rank 0 (cuda:0): memory grows by 1 MiB per step")
+    assert [n.finding.kind for n in page.notes].count("memory-overview") == 1
+
+
+def test_a_job_with_gpu_work_has_no_overview_of_memory(tmp_path: Path) -> None:
+    kernel = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 9}
+    events = [*profiler_events(training(Planted())), kernel | {"args": {"stream": 7, "device": 0}}]
+    session = open_job(tmp_path, write_json(tmp_path / "rank0.json", events, deviceProperties=[])).session
+    assert "memory-overview" not in {f.kind for f in job_findings(session)}

@@ -15,18 +15,18 @@ from tests.viewer.analyses.memory.test_categories import opened
 from tests.viewer.importers.test_torch_snapshot import busy
 from viewer.analyses.memory.churn import churn
 from viewer.analyses.memory.edges import block_keys, held_by_key, step_edges
-from viewer.analyses.memory.growth import _slope, growth
+from viewer.analyses.memory.growth import growth, slope_of
 from viewer.analyses.memory.layout import layout_after, unusable
 from viewer.analyses.memory.spikes import step_peaks
 from viewer.base.allocator import NEVER
 
 
-def test_slope_is_the_median_over_pairs() -> None:
-    assert _slope(np.array([0.0, 3, 6, 9])) == (3.0, 1.0)
+def test_the_slope_is_the_median_over_pairs() -> None:
+    assert slope_of(np.array([0.0, 3, 6, 9])) == (3.0, 1.0)
     values = np.array([5.0, 1, 9, 2, 2])
     slopes = [(values[j] - values[i]) / (j - i) for i in range(5) for j in range(i + 1, 5)]
-    assert _slope(values) == (float(np.median(slopes)), sum(s > 0 for s in slopes) / len(slopes))
-    assert _slope(np.arange(5000.0) * 2)[0] == 2.0
+    assert slope_of(values) == (float(np.median(slopes)), sum(s > 0 for s in slopes) / len(slopes))
+    assert slope_of(np.arange(5000.0) * 2)[0] == 2.0
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -97,8 +97,8 @@ def test_holes_at_the_end_are_the_inactive_blocks(tmp_path: Path, seed: int) -> 
         zip(told.address.tolist(), told.size.tolist(), strict=True)
     )
     alone = {s.address for s in a.segments if len(s.pieces) == 1 and s.pieces[0].state == "inactive"}
-    assert {int(x) for x in layout.address[layout.whole]} == alone
-    assert layout.free == layout.split + int(layout.size[layout.whole].sum())
+    assert {int(x) for x in layout.address[layout.loose == layout.size]} == alone
+    assert layout.free == layout.split + int(layout.loose.sum())
     assert 0 <= unusable(item.trace, 0, layout) <= layout.split
 
 
@@ -109,6 +109,6 @@ def test_holes_at_an_event_fill_what_is_reserved(tmp_path: Path) -> None:
     for event in range(5, len(e), 9):
         layout = layout_after(trace, 0, event)
         assert layout is not None
-        held = int(trace.tables["segments"].size[layout.segments].sum())
+        held = int(layout.ranges.size.sum())
         assert held == e.reserved[event]
         assert layout.free <= held - e.allocated[event]
