@@ -78,6 +78,19 @@ def training(
     return a
 
 
+def longer_and_longer(allocator: type[FakeAllocator] = FakeAllocator, steps: int = 20) -> FakeAllocator:
+    """Step k works on 40 + 2 k MiB that it frees: what is cached never fits the next step."""
+    a = allocator()
+    for _ in range(LAYERS):
+        a.alloc(WEIGHT, *INIT)
+    for step in range(steps):
+        a.begin(f"ProfilerStep#{step}")
+        a.free(a.alloc((40 + 2 * step) * MIB, *FORWARD))
+        a.free(a.alloc(2 * MIB, *OPTIMIZER))
+        a.end(f"ProfilerStep#{step}")
+    return a
+
+
 def fragmented() -> tuple[FakeAllocator, int, int]:
     """A device full of blocks with holes between them: (allocator, the request that fails, bytes in holes)."""
     a = FakeAllocator(capacity=400 * MIB)

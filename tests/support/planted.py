@@ -18,7 +18,7 @@ from tests.support.build import Event, annotation, call, kernel, make_session, m
 from tests.support.gradients import GradientJob
 from tests.support.host_job import HostJob, launch_bound_job
 from tests.support.memory import MIB, FakeAllocator, OutOfMemory, profiler_events
-from tests.support.memory_job import LAYERS, Planted, fragmented, training
+from tests.support.memory_job import LAYERS, Planted, fragmented, longer_and_longer, training
 from tests.support.pipeline_job import PipelineJob, one_f_one_b
 from tests.support.ranks import RankJob
 from viewer.app.clocks import settle_clocks
@@ -393,6 +393,11 @@ def fragmentation(folder: Path) -> Made:
     """A request that is smaller than the holes together and larger than each."""
     a, wanted, _ = fragmented()
     return snapshots(folder, a), wanted
+
+
+def reserve_growth(folder: Path) -> Made:
+    """What the steps after warm-up get from the device, of the median step."""
+    return snapshots(folder, longer_and_longer()), (40 + 2 * 12) * MIB
 
 
 def nearly_full(allocated: int, reserved: int) -> Callable[[Path], Made]:

@@ -50,6 +50,8 @@ TABLE: Final = (
     Row("allocator-churn", job.churn, size="bytes"),
     Row("allocator-churn", job.host("allocation")),
     Row("uneven-memory", job.uneven_memory, size="second bytes"),
+    Row("reserve-growth", job.reserve_growth, size="bytes"),
+    Row("memory-overview", job.memory(Planted(), 0), read="info", size=""),
     Row("late-rank", job.late_rank),
     Row("uneven-ranks", job.uneven_ranks),
     Row("uneven-stages", job.uneven_stages),

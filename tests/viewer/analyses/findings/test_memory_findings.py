@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.expandable import ExpandableAllocator
 from tests.support.memory import MIB, FakeAllocator, OutOfMemory, profiler_events
-from tests.support.memory_job import FORWARD, INIT, LAYERS, OPTIMIZER, Planted, fragmented, training
+from tests.support.memory_job import FORWARD, INIT, LAYERS, Planted, fragmented, longer_and_longer, training
 from tests.viewer.importers.texts import open_job, write_json
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.registry import job_findings
@@ -249,14 +249,7 @@ def test_a_cache_of_keys_and_values_is_no_leak(tmp_path: Path) -> None:
 @pytest.mark.parametrize("expandable", [False, True])
 def test_a_reserve_that_grows_is_no_leak(tmp_path: Path, expandable: bool) -> None:
     """Ever longer sequences: what is cached never fits the next one."""
-    a = ExpandableAllocator() if expandable else FakeAllocator()
-    for _ in range(6):
-        a.alloc(4 * MIB, *INIT)
-    for step in range(20):
-        a.begin(f"ProfilerStep#{step}")
-        a.free(a.alloc((40 + 2 * step) * MIB, *FORWARD))
-        a.free(a.alloc(2 * MIB, *OPTIMIZER))
-        a.end(f"ProfilerStep#{step}")
+    a = longer_and_longer(ExpandableAllocator if expandable else FakeAllocator)
     session = session_of(tmp_path, a)
     told = [f for f in job_findings(session) if f.kind in KINDS | {"reserve-growth"}]
     if expandable:  # its segment grows by what is missing
