@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLabel, QStatusBar, QToolButton
 
 from viewer.app.icons import icon
 from viewer.base.theme import Theme
+from widgets.elided_label import ElidedLabel
 
 SHOWN_MS: Final = 6000
 BUSY_AFTER_MS: Final = 250
@@ -27,11 +28,10 @@ class Status(QObject):
     def __init__(self, bar: QStatusBar) -> None:
         super().__init__(bar)
         self._bar = bar
-        self.hovered, self.busy, self.window = QLabel(), QLabel(), QLabel()
+        self.hovered, self.busy, self.window = ElidedLabel(), QLabel(), QLabel()
         for label in (self.hovered, self.busy, self.window):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setContentsMargins(6, 0, 6, 0)
-        self.hovered.setMinimumWidth(1)  # a long kernel name must not widen the window
         self.stop = QToolButton()
         self.stop.setAutoRaise(True)
         self.stop.setFixedSize(18, 18)

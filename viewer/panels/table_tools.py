@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from viewer.analyses.query import QueryError
 from viewer.base.column_frame import ColumnFrame
 from viewer.base.theme import Theme
 from viewer.views.range_table import Bools, matching
 from widgets.column_table import ColumnTable
+from widgets.elided_label import ElidedLabel
 from widgets.theming import color, palette_of, set_tip
 
 FILTER_TIP = "Words are looked for in the first column; a minus before one turns it round"
@@ -75,13 +76,12 @@ class RowTools(QObject):
         self.save_requested.emit(self._table.model.frame.records(self._table.chosen_rows()))
 
 
-class ScopeLabel(QLabel):
+class ScopeLabel(ElidedLabel):
     """One line about what is shown, whole in its tooltip; it never asks for room."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__(parent, Qt.TextElideMode.ElideRight)
         self._theme, self._token = theme, "muted"
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._tint()
 
     def say(self, text: str, token: str = "muted") -> None:
