@@ -42,7 +42,7 @@ class FingerprintPanel(FollowingPanel[None, FingerprintFrame]):
         self.sentence = WrapLabel()
         self.tiles = FigureTiles(self._context.theme)
         self.hfu = WrapLabel(max_lines=2)
-        self.title = QLabel("From the peak to MFU")
+        self.title = QLabel("From the peak down")
         self.title.setContentsMargins(10, 4, 10, 0)
         self.fall = Waterfall(self._context.theme)
         self.problem = WrapLabel()

@@ -18,7 +18,7 @@ from viewer.store.session import Session
 _WORDS: Final = {
     "ok": "",
     "outside": "outside",
-    "bad": "worse than theory",
+    "bad": "",
     "grey": "range does not apply",
     "unknown": "",
 }
@@ -55,7 +55,7 @@ def fingerprint_frame(session: Session, cancel: CancelToken | None = None) -> Fi
     """The panel's content for a job. Raises Cancelled on request."""
     found = fingerprint(session, cancel)
     tiles = tuple(tile(f) for f in found.figures)
-    hfu = "–" if found.hfu is None else f"{found.hfu:.1%}"
+    hfu = "–" if found.hfu is None else percent(found.hfu)
     rows = () if found.waterfall is None else waterfall_rows(found.waterfall)
     problem = f"This cannot be: {found.problem}." if found.problem else ""
     return FingerprintFrame(_sentence(found), tiles, found.figures, hfu, found.hfu_how, rows, problem)
@@ -68,7 +68,7 @@ def tile(figure: Figure) -> FigureTile:
         figure.title,
         "–" if value is None else percent(value),
         status,
-        _WORDS[status],
+        _WORDS[status] if status != "bad" else "too high" if figure.lower_is_better else "too low",
         value,
         figure.theory,
         figure.low,

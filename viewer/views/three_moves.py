@@ -9,6 +9,7 @@ import numpy as np
 
 from viewer.analyses.attribution import DeviceFigures, attribute, largest_gaps
 from viewer.analyses.collective.causes import late_steps
+from viewer.analyses.collective.communication import communication, total
 from viewer.analyses.collective.lateness import lateness
 from viewer.analyses.collective.rank_steps import step_selection
 from viewer.analyses.gpu_work import gpu_work
@@ -26,6 +27,7 @@ from viewer.views.idle_words import words_of
 from viewer.views.straggler_words import verdict
 from viewer.views.text import bare_name
 
+EXPOSED: Final = "exposed communication"
 PARETO: Final = 0.8
 """The share of all kernel time that the largest kernels are counted up to."""
 
@@ -47,7 +49,9 @@ class Move:
     @property
     def full(self) -> str:
         """The line and its detail."""
-        return f"{self.text}; {self.detail}" if self.detail else self.text
+        if not self.detail:
+            return self.text
+        return f"{self.text}{'.' if self.detail[0].isupper() else ';'} {self.detail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Totals:
         """The parts by name, in the usual order."""
         return (
             ("compute", self.compute_ns),
-            ("exposed communication", self.comm_exposed_ns),
+            (EXPOSED, self.comm_exposed_ns),
             ("exposed memory", self.memory_exposed_ns),
             ("idle", self.idle_ns),
         )
@@ -130,15 +134,24 @@ def _block(session: Session) -> Move:
     part, ns = max(totals.parts, key=lambda p: p[1])
     kernels = "kernel makes" if many == 1 else "kernels make"
     waits = "; waiting is in it" if top.paint is Paint.COMM else ""
+    of_it = _waiting(session) if part == EXPOSED else ""
     return Move(
         "Largest block",
-        f"{part}, {format_share(ns, totals.span_ns)} of the time; kernel {shown(bare_name(top.name), 60)}, "
+        f"{part}, {format_share(ns, totals.span_ns)} of the time{of_it}; kernel {shown(bare_name(top.name), 60)}, "
         f"{format_share(top.sum_ns, total)} of kernel time",
         f"{many} of {len(rows)} {kernels} {percent(PARETO)} of the kernel time{waits}",
         "The parts of the time are unions over the streams of each device, added over devices; kernel time adds the "
         "durations of all runs.",
         _longest_run(session, top.name),
     )
+
+
+def _waiting(session: Session) -> str:
+    """How much of the exposed communication is waiting for other ranks, in words; "" where it is not most of it."""
+    found = total(communication(session))
+    if found is None or not found.has_wait or 2 * found.wait_ns < found.exposed_ns:
+        return ""
+    return f", {format_share(found.wait_ns, found.exposed_ns)} of it waiting for other ranks"
 
 
 def _longest_run(session: Session, name: str) -> Jump:
@@ -184,7 +197,7 @@ def _gaps(session: Session) -> Move:
         hidden = format_share(totals.comm_ns - totals.comm_exposed_ns, totals.comm_ns)
         detail.append(f"compute hides {hidden} of the communication")
     if top[1]:
-        detail.append(f"{why} alone is {format_share(top[1], totals.span_ns)} of the time")
+        detail.append(f"{format_share(top[1], totals.span_ns)} of the time is idle by that cause ({why})")
     if longest[1] is not None:
         where = f" on {shown(longest[2], 40)}" if len(session.groups) > 1 else ""
         text += f"; longest gap {format_duration(longest[0], 1)}{where}"

@@ -37,7 +37,7 @@ def test_a_tile_says_range_theory_spread_and_how() -> None:
         steps=(StepValue(1, 0.1), StepValue(2, 0.3)), ranks=(RankValue(0, "rank 0", 0.1), RankValue(1, "rank 1", 0.3)),
     )  # fmt: skip
     made = tile(figure)
-    assert (made.text, made.tone, made.word) == ("20.0 %", "bad", "worse than theory")
+    assert (made.text, made.tone, made.word) == ("20.0 %", "bad", "too high")
     assert made.line == "usual 5–15 %, theory 18.0 %, ranks 10–30 %"
     assert made.trend == (0.1, 0.3)
     assert made.full == 0.5
