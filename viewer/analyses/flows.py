@@ -46,19 +46,30 @@ def _build(trace: Trace) -> Flows:
     f = trace.flows
     rank = np.zeros(256, np.int64)
     rank[ord("t")], rank[ord("f")] = 1, 2
-    order = np.lexsort((rank[f.phase], f.time_ns, f.id, f.cat))
+    order = _by_id(f.cat, f.id, f.time_ns, rank[f.phase])
     cat, ident, phase, row = f.cat[order], f.id[order], f.phase[order], f.slice[order]
     same = (cat[1:] == cat[:-1]) & (ident[1:] == ident[:-1])
     goes_on = (phase[1:] != ord("s")) & (phase[:-1] != ord("f"))
     bound = (row[1:] != ABSENT) & (row[:-1] != ABSENT) & (row[1:] != row[:-1])
     at = np.flatnonzero(same & goes_on & bound)
     source, target = row[at].astype(np.int64), row[at + 1].astype(np.int64)
-    order = np.lexsort((target, source))
-    source, target = source[order], target[order]
+    pair = np.sort((source << 32) | target)  # rows of slices are int32
+    source, target = pair >> 32, pair & 0xFFFFFFFF
     first = np.ones(len(at), np.bool_)
     first[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
     source, target = source[first], target[first]
     return Flows(source, target, np.argsort(target, kind="stable"))
+
+
+def _by_id(cat: NDArray[np.int32], ident: I64, time: I64, rank: I64) -> I64:
+    """The order by category, id, time and rank of ends that lie in the order of time."""
+    if ((time[1:] == time[:-1]) & (rank[1:] < rank[:-1])).any():
+        out: I64 = np.lexsort((rank, time, ident, cat))
+        return out
+    small = len(ident) == 0 or (int(ident.min()) >= 0 and int(ident.max()) < 1 << 40 and int(cat.max()) < 1 << 22)
+    if not small:
+        return np.lexsort((ident, cat))
+    return np.argsort(((cat.astype(np.int64) + 1) << 40) | ident, kind="stable")
 
 
 def onward(trace: Trace, row: int) -> list[int]:

@@ -12,6 +12,7 @@ from viewer.analyses.links import lanes_of_rows, links
 from viewer.analyses.names import distinct, flags_where
 from viewer.analyses.steps import marks_step
 from viewer.base.ids import Paint
+from viewer.jit.grouping import of_segments, thread_kinds
 from viewer.jit.intervals import deepest, running_end
 from viewer.store.trace import Trace
 
@@ -138,12 +139,10 @@ def _thread_time(trace: Trace, lane_id: int) -> ThreadTime:
     start = s.start_ns[rows]
     seg_start, seg_at = np.empty(2 * len(rows) + 1, np.int64), np.empty(2 * len(rows) + 1, np.int64)
     n = deepest(start, start + s.dur_ns[rows], seg_start, seg_at)
-    seg_start, seg_at = seg_start[:n].copy(), seg_at[:n]
-    seg_row = np.where(seg_at >= 0, rows[np.maximum(seg_at, 0)], -1)
-    kinds, told_by = _kinds(trace, lane_id)
-    at = np.maximum(seg_row - a, 0)
-    kind = np.where(seg_row >= 0, kinds[at], -1)
-    return ThreadTime(seg_start, seg_row, kind, np.where(seg_row >= 0, told_by[at], -1))
+    kind, told_by = _kinds(trace, a, b)
+    row, kinds, tellers = (np.empty(n, np.int64) for _ in range(3))
+    of_segments(seg_at[:n], order, kind, told_by, a, row, kinds, tellers)
+    return ThreadTime(seg_start[:n].copy(), row, kinds, tellers)
 
 
 def _special_names(trace: Trace) -> I64:
@@ -162,32 +161,21 @@ def _special_names(trace: Trace) -> I64:
     return trace.memo("special_names", build)
 
 
-def _kinds(trace: Trace, lane_id: int) -> tuple[I64, I64]:
-    """(kind, slice that tells it) of each slice of a lane, -1 for marks of whole steps.
+def _kinds(trace: Trace, begin: int, end: int) -> tuple[I64, I64]:
+    """(kind, slice that tells it) of the slices [begin, end) of a thread, -1 for marks of whole steps.
 
     What is inside a special range is of its kind.
     """
-    s, lane = trace.slices, trace.lanes[lane_id]
-    a = int(trace.rows.begin[lane.row_begin])
-    b = int(trace.rows.end[lane.row_end - 1])
-    by_paint = np.full(256, _OTHER_KIND, np.int64)
-    for paint, kind in _KIND_OF_PAINT.items():
-        by_paint[paint] = kind
-    kinds = by_paint[s.paint[a:b]]
-    told_by = np.arange(a, b)
-    marks = flags_where(trace, s.name[a:b], marks_step)[s.name[a:b]] & (s.paint[a:b] == Paint.ANNOTATION)
-    kinds[marks], told_by[marks] = -1, -1
-    special = _special_names(trace)[s.name[a:b]]
-    if (special >= 0).any():
-        for row in range(lane.row_begin, lane.row_end):
-            p, q = int(trace.rows.begin[row]) - a, int(trace.rows.end[row]) - a
-            parent = s.parent[a + p : a + q].astype(np.int64) - a
-            above = np.where(parent >= 0, special[np.maximum(parent, 0)], -1)
-            inherits = (above >= special[p:q]) & (above >= 0)
-            told_by[p:q] = np.where(inherits, told_by[np.maximum(parent, 0)], told_by[p:q])
-            special[p:q] = np.maximum(special[p:q], above)
-        kinds = np.where(special >= 0, special, kinds)
-    return kinds, told_by
+    s = trace.slices
+    of_paint = np.full(256, _OTHER_KIND, np.int64)
+    for paint, number in _KIND_OF_PAINT.items():
+        of_paint[paint] = number
+    marks = trace.memo("step_mark_names", lambda: flags_where(trace, s.name[s.paint == Paint.ANNOTATION], marks_step))
+    kind, told_by, inherited = (np.empty(end - begin, np.int64) for _ in range(3))
+    thread_kinds(
+        begin, end, s.parent, s.name, s.paint, of_paint, _special_names(trace), marks, kind, told_by, inherited
+    )
+    return kind, told_by
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.base.ids import Paint
 from viewer.jit.config import kernel
 
 I64 = NDArray[np.int64]
@@ -14,6 +15,7 @@ I32 = NDArray[np.int32]
 F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 _BEFORE = np.int64(-(2**63))
+_ANNOTATION = np.uint8(Paint.ANNOTATION)
 
 
 @kernel
@@ -26,6 +28,86 @@ def nearest_flagged(flagged: Bools, parent: I32, out: I32) -> None:
             out[i] = out[parent[i]]
         else:
             out[i] = -1
+
+
+@kernel
+def mark_around(rows: I64, parent: I32, out: Bools) -> None:
+    """Mark slices and all that they lie in; rows of -1 are nothing."""
+    for k in range(len(rows)):
+        at = rows[k]
+        while at >= 0 and not out[at]:
+            out[at] = True
+            at = parent[at]
+
+
+@kernel
+def spread_down(rows: I64, parent: I32, bits: NDArray[np.uint64]) -> None:
+    """Give slices the bits of all that they lie in. ``rows`` ascend and hold the parents of each of them."""
+    for k in range(len(rows)):
+        above = parent[rows[k]]
+        if above >= 0:
+            bits[rows[k]] |= bits[above]
+
+
+@kernel
+def thread_kinds(
+    begin: int,
+    end: int,
+    parent: I32,
+    name: I32,
+    paint: NDArray[np.uint8],
+    of_paint: I64,
+    special: I64,
+    marks: Bools,
+    kind: I64,
+    told_by: I64,
+    inherited: I64,
+) -> None:
+    """What the slices [begin, end) of a thread, upper levels first, stand for.
+
+    Args:
+        begin: first slice.
+        end: one past the last.
+        parent: of every slice, -1 at the top.
+        name: of every slice.
+        paint: of every slice.
+        of_paint: int64[256], kind by paint.
+        special: int64[names + 1], kind of a name that stands for all inside it, -1 for others; the last is for none.
+        marks: bool[names + 1], names of marks around others, where they are annotations.
+        kind: int64[end - begin], gets the kind: the largest special one at or around it, else -1 for marks, else by
+            paint.
+        told_by: int64[end - begin], gets the slice that tells it, -1 for marks.
+        inherited: int64[end - begin], scratch.
+    """
+    none = len(special) - 1
+    for i in range(begin, end):
+        at = i - begin
+        code = name[i] if name[i] >= 0 else none
+        mark = marks[code] and paint[i] == _ANNOTATION
+        own = special[code]
+        told_by[at] = -1 if mark else i
+        if parent[i] >= 0:
+            above = inherited[parent[i] - begin]
+            if above >= 0 and above >= own:
+                own = above
+                told_by[at] = told_by[parent[i] - begin]
+        inherited[at] = own
+        kind[at] = own if own >= 0 else (-1 if mark else of_paint[paint[i]])
+
+
+@kernel
+def of_segments(at: I64, order: I64, kind: I64, told_by: I64, begin: int, row: I64, kinds: I64, tellers: I64) -> None:
+    """Rows, kinds and tellers of segments: ``at`` are places in ``order``, which holds places behind ``begin``."""
+    for k in range(len(at)):
+        if at[k] < 0:
+            row[k] = -1
+            kinds[k] = -1
+            tellers[k] = -1
+        else:
+            place = order[at[k]]
+            row[k] = begin + place
+            kinds[k] = kind[place]
+            tellers[k] = told_by[place]
 
 
 @kernel

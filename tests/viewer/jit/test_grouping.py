@@ -83,3 +83,21 @@ def test_what_intervals_of_groups_cover(groups: list[list[tuple[int, int]]]) -> 
     out = np.empty(len(groups), np.int64)
     grouping.covered_by_group(start, end, bounds, out)
     assert out.tolist() == [len({t for a, b in g for t in range(a, b)}) for g in ordered]
+
+
+@given(forests(), st.data())
+def test_paths_and_what_lies_in_them(parent: list[int], data: st.DataObject) -> None:
+    n = len(parent)
+    above = np.array(parent, np.int32)
+    above.flags.writeable = False
+    rows = data.draw(st.lists(st.integers(-1, n - 1), max_size=4))
+    seen = np.zeros(n, np.bool_)
+    grouping.mark_around(i64(rows), above, seen)
+    held = sorted({a for r in rows for a in around(parent, r)})
+    assert np.flatnonzero(seen).tolist() == held
+    own = data.draw(st.lists(st.integers(0, 7), min_size=n, max_size=n))
+    bits = np.array(own, np.uint64)
+    grouping.spread_down(np.flatnonzero(seen), above, bits)
+    for i in range(n):
+        expected = [own[a] for a in around(parent, i)] if i in held else [own[i]]
+        assert int(bits[i]) == int(np.bitwise_or.reduce(expected))

@@ -12,6 +12,7 @@ from viewer.analyses.memory.figures import device_blocks, device_events
 from viewer.analyses.memory.makers import maker_names, of_library, stack_frames
 from viewer.analyses.memory.steps import memory_steps
 from viewer.base.ids import ABSENT
+from viewer.jit.grouping import sum_by_group
 from viewer.store.memory_rules import shipped_memory_rules
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -120,8 +121,9 @@ def held_by_key(trace: Trace, device: int, edges: I64) -> tuple[I64, I64]:
     first = np.where(made >= 0, np.searchsorted(edges, made, "right"), 0)  # edges beyond it see the block
     gone = np.where(asked >= 0, np.searchsorted(edges, asked, "right"), len(edges))
     gone = np.where(b.asked_ns[rows] == ABSENT, 0, gone)  # asked before the recording: held by nobody
-    change = np.zeros((len(keys), len(edges) + 1), np.int64)
+    width = len(edges) + 1
+    change = np.zeros(len(keys) * width, np.int64)
     seen = gone > first
-    np.add.at(change, (of[seen], first[seen]), size[seen])
-    np.add.at(change, (of[seen], gone[seen]), -size[seen])
-    return keys, np.cumsum(change, axis=1)[:, : len(edges)]
+    sum_by_group((of * width + first)[seen], size[seen], change)
+    sum_by_group((of * width + gone)[seen], -size[seen], change)
+    return keys, np.cumsum(change.reshape(len(keys), width), axis=1)[:, : len(edges)]

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.names import distinct
 from viewer.base.ids import ABSENT, LaneKind, Paint
+from viewer.jit.grouping import mark_around, spread_down
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -97,21 +99,17 @@ def _makers(trace: Trace) -> I64:
 def slice_bits(trace: Trace, makers: I64, patterns: Sequence[Pattern]) -> U64:
     """uint64[len(makers)]: bit k says whether a slice at or around the maker has a name that matches pattern k."""
     s = trace.slices
-    distinct, place = np.unique(makers, return_inverse=True)
-    bits = np.zeros(len(distinct), np.uint64)
-    current = distinct.copy()
-    of_name, seen = np.zeros(len(trace.strings), np.uint64), np.zeros(len(trace.strings), np.bool_)
-    for _ in range(MOST_LEVELS):
-        live = np.flatnonzero(current >= 0)
-        if not len(live):
-            break
-        names = s.name[current[live]]
-        if not seen[names].all():
-            for code in np.unique(names[~seen[names]]).tolist():
-                of_name[code], seen[code] = _bits(trace.text(code), patterns), True
-        bits[live] |= of_name[names]
-        current[live] = s.parent[current[live]]
-    out: U64 = bits[place]
+    seen = np.zeros(len(s) + 1, np.bool_)
+    mark_around(makers, s.parent, seen)
+    rows = np.flatnonzero(seen)
+    names = s.name[rows]
+    of_name = np.zeros(len(trace.strings) + 1, np.uint64)
+    for code in distinct(names):
+        of_name[code] = _bits(trace.text(code), patterns)
+    bits = np.zeros(len(s) + 1, np.uint64)
+    bits[rows] = of_name[names]
+    spread_down(rows, s.parent, bits)
+    out: U64 = bits[makers]  # -1 is none
     return out
 
 

@@ -14,6 +14,7 @@ from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.flops.ledger import ledger
 from viewer.analyses.flops.traffic import moved_bytes
 from viewer.analyses.gpu_work import GpuWork, gpu_work
+from viewer.analyses.names import distinct
 from viewer.analyses.optable.modules import PREFIX, module_nest, module_of_work, operator_nest
 from viewer.analyses.optable.nest import Nest
 from viewer.analyses.steps import step_table
@@ -227,8 +228,10 @@ def _shapes(trace: Trace) -> tuple[I64, I64, list[tuple[Any, ...]], I64]:
 
 
 def _named(trace: Trace, names: NDArray[np.int32], skip: int = 0) -> tuple[list[tuple[Any, ...]], I64]:
-    found, group = np.unique(names, return_inverse=True)
-    return [(trace.text(c)[skip:],) for c in found.tolist()], group.astype(np.int64)
+    found = ([-1] if len(names) and int(names.min()) < 0 else []) + distinct(names)
+    place = np.empty(len(trace.strings) + 1, np.int64)
+    place[found] = np.arange(len(found))
+    return [(trace.text(c)[skip:],) for c in found], place[names]
 
 
 def _of_runs(trace: Trace, by: str) -> tuple[list[tuple[Any, ...]], I64]:

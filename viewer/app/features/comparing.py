@@ -213,7 +213,7 @@ class Comparing(Feature):
 
             return compare(base, test, cancel, findings=False)
 
-        workspace.work.submit("compare", run, self._show, self._failed)
+        workspace.work.submit("compare", run, self._show, self._failed, long=True)
 
     def _show(self, found: Comparison) -> None:
         self._found = found
@@ -231,7 +231,7 @@ class Comparing(Feature):
 
                 return with_findings(found, cancel)
 
-            workspace.work.submit("compare", run, self._add_findings, self._no_findings)
+            workspace.work.submit("compare", run, self._add_findings, self._no_findings, long=True)
 
     def _add_findings(self, found: Comparison) -> None:
         if self.panel is not None and self.linked is not None:

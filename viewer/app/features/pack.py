@@ -70,7 +70,7 @@ class SavePack(Feature):
         progress.setAutoClose(False)
         progress.setAutoReset(False)
         progress.canceled.connect(self._cancel)
-        self._token = window.workspace.work.submit("save pack", write, self._done, self._failed)
+        self._token = window.workspace.work.submit("save pack", write, self._done, self._failed, long=True)
 
     def _show(self, done: int, total: int, name: str) -> None:
         if self.progress is not None and total:

@@ -77,7 +77,7 @@ class SaveReport(Feature):
             return path, len(text)
 
         window.status.tell(f"Writing {path.name}…")
-        window.workspace.work.submit("save report", write, self._done, self._failed)
+        window.workspace.work.submit("save report", write, self._done, self._failed, long=True)
 
     def _done(self, written: tuple[Path, int]) -> None:
         self.window.status.tell(f"Saved {written[0].name}, {format_bytes(written[1])}")
