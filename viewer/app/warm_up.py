@@ -210,7 +210,7 @@ def warm_engine() -> None:
 
 
 def _warm_memory(folder: Path) -> None:
-    """The same with a snapshot of one block."""
+    """The same with a snapshot of one block, and with an allocator event in a trace."""
     import pickle
 
     import numpy as np
@@ -227,6 +227,10 @@ def _warm_memory(folder: Path) -> None:
     segment = {"device": 0, "address": 512, "total_size": 512, "stream": 0, "segment_type": "small", "blocks": [block]}
     path = folder / "tiny.pickle"
     path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [events]}))
+    trace = folder / "allocation.json"
+    args = '{"Bytes": 512, "Addr": 512, "Device Type": 1, "Device Id": 0}'
+    trace.write_text(f'[{{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1, "s": "t", "args": {args}}}]')
+    JobOpener([trace], cache=Cache(folder / "cache"), workers=1).open()
     session = JobOpener([path], cache=Cache(folder / "cache"), workers=1).open().session
     cut = np.arange(2), np.arange(2)
     levels = memory_levels(session, session.inputs[0], 0)

@@ -19,8 +19,18 @@ from viewer.jit.pairs import pair_up
 from viewer.jit.scan_args import COLLECTIVE_COLUMNS
 from viewer.jit.scan_decimal import FRACTION_DIGITS, LEADING_ZERO, TRAILING_ZERO
 from viewer.jit.scan_events import TRACK_KEY
+from viewer.jit.scan_memory import MEMORY_COLUMNS
 from viewer.store.loose_json import decode_text
-from viewer.store.raw import RawCollectives, RawCounters, RawFlows, RawMarks, RawSlices, RawTrace, Tracks
+from viewer.store.raw import (
+    RawAllocations,
+    RawCollectives,
+    RawCounters,
+    RawFlows,
+    RawMarks,
+    RawSlices,
+    RawTrace,
+    Tracks,
+)
 from viewer.store.rules import RuleTable
 
 FAR_FROM_ZERO_NS: Final = 1_000_000_000
@@ -68,6 +78,7 @@ def build(scanned: Scanned, rules: RuleTable) -> Built:
         strings,
         RawSlices(**{k: slices[k] for k in RawSlices.__slots__ if k != "tracks"}, tracks=tracks),
         marks=_instants(marks, tracks),
+        allocations=_allocations(scanned, marks),
         flows=_flows(marks, tracks),
         counters=_counters(scanned, marks, tracks, strings),
         collectives=_collectives(collectives, kept, place),
@@ -373,8 +384,23 @@ _INSTANT: Final = ~np.isin(np.arange(256), (0, _META, _COUNTER, *_FLOWS))
 """By phase."""
 
 
+def _are_instants(marks: Columns) -> NDArray[np.bool_]:
+    chosen: NDArray[np.bool_] = _INSTANT[marks["phase"]] & (marks["time_ns"] != ABSENT)
+    return chosen
+
+
+def _allocations(scanned: Scanned, marks: Columns) -> RawAllocations | None:
+    if not scanned.memory.rows:
+        return None
+    row, *values = (scanned.memory.column(name) for name in MEMORY_COLUMNS)
+    instant = _are_instants(marks)
+    place = np.cumsum(instant) - 1
+    kept = instant[row]
+    return RawAllocations(place[row[kept]], *(v[kept] for v in values))
+
+
 def _instants(marks: Columns, tracks: Tracks) -> RawMarks | None:
-    chosen = _INSTANT[marks["phase"]] & (marks["time_ns"] != ABSENT)
+    chosen = _are_instants(marks)
     if not chosen.any():
         return None
     own = {k: marks[k][chosen] for k in ("time_ns", "phase", "name", "args_off", "args_len", "track")}

@@ -13,6 +13,7 @@ from viewer.base.errors import on_one_line
 from viewer.base.ids import ABSENT
 from viewer.importers.bad_bytes import rows_with_bad_bytes
 from viewer.importers.counters import samples_of
+from viewer.importers.memory_args import MemoryArgs
 from viewer.importers.recorded import RecordedNumbers
 from viewer.importers.repair import LONGEST, mend
 from viewer.importers.scanned import MOST_VALUES, Scanned
@@ -89,6 +90,7 @@ class EventScan:
         """Events that were given up so far, and before this text."""
         self.out: Scanned = Scanned.empty(folder) if spare is None else Scanned.instead_of(spare.out, folder)
         self._recorded = RecordedNumbers(self.out)
+        self._memory = MemoryArgs(self.out)
         self._mended: list[int] = []
         self._sink = args_sink
         self._holds = holds_args
@@ -355,6 +357,8 @@ class EventScan:
             for row in self._mended:
                 self._recorded.forget(row)
         self._mended.clear()
+        if new_marks > old_marks:
+            self._memory.read(self.window, old_marks)
         counters = np.flatnonzero(marks.recent("phase", old_marks) == ord("C"))
         if len(counters):
             for begin in range(0, len(counters), COUNTERS):

@@ -20,14 +20,13 @@ from viewer.base.allocator import Action
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported
+from viewer.importers.memory_args import NAMES, OUT_OF_MEMORY
 from viewer.store.args import ArgsText
 from viewer.store.loose_json import loads
 from viewer.store.memory import DeviceMemory, MemoryBuilder
 from viewer.store.memory_rows import Events
-from viewer.store.raw import RawMarks
+from viewer.store.raw import RawMarks, RawTrace
 
-MEMORY: Final = "[memory]"
-OUT_OF_MEMORY: Final = "[OutOfMemory]"
 DEVICE_TYPES: Final = {
     0: "cpu", 1: "cuda", 6: "hip", 9: "xla", 12: "xpu", 13: "mps", 15: "hpu", 18: "ipu", 19: "mtia",
     20: "privateuseone",
@@ -67,13 +66,13 @@ def add_profiler_memory(
     raw = imported.raw
     if raw.marks is None or raw.memory:
         return
-    names = [raw.strings.index(name) for name in (MEMORY, OUT_OF_MEMORY) if name in raw.strings]
+    names = [raw.strings.index(name) for name in NAMES if name in raw.strings]
     rows = np.flatnonzero(np.isin(raw.marks.name, names))
     rows = rows[raw.marks.args_len[rows] > 0]
     if not len(rows):
         return
     oom = raw.strings.index(OUT_OF_MEMORY) if OUT_OF_MEMORY in raw.strings else -2
-    values = _values(_texts(raw.marks, rows, source, args), len(rows))
+    values = _all_values(raw, rows, source, args)
     size = values["size"]
     good = (size > -_ABSURD) & (size < _ABSURD)
     lost = int((~good).sum())
@@ -104,6 +103,24 @@ def add_profiler_memory(
         builder.add(_device(kind, number, raw.marks, rows[own], {k: v[own] for k, v in values.items()}, oom))
     del values
     raw.memory = builder.tables()
+
+
+def _all_values(
+    raw: RawTrace, rows: NDArray[np.int64], source: Path | None, args: Callable[[], ArgsText]
+) -> dict[str, NDArray[np.int64]]:
+    """_COLUMNS of some marks: as they were read with the events, or from their text."""
+    out = {name: np.full(len(rows), ABSENT, np.int64) for name in _COLUMNS}
+    unread = np.ones(len(rows), np.bool_)
+    if raw.allocations is not None:
+        at = np.searchsorted(rows, raw.allocations.mark)
+        unread[at] = False
+        for name, values in out.items():
+            values[at] = getattr(raw.allocations, name)
+    left = np.flatnonzero(unread)
+    if len(left) and raw.marks is not None:
+        for name, values in _values(_texts(raw.marks, rows[left], source, args), len(left)).items():
+            out[name][left] = values
+    return out
 
 
 def _devices(values: dict[str, NDArray[np.int64]]) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from viewer.base.ids import TEXT_ID, UNREAD
 from viewer.jit.scan_args import TEXT_COLUMNS
 from viewer.jit.scan_events import MARK_COLUMNS, SLICE_COLUMNS, TRACK_KEY
 from viewer.jit.scan_intern import StringTable
+from viewer.jit.scan_memory import MEMORY_COLUMNS
 from viewer.store.streamed import StreamedColumns
 
 SAMPLE_COLUMNS: Final = {"row": np.int64, "series": np.int32, "value": np.float64}
@@ -34,6 +35,8 @@ class Scanned:
     marks: StreamedColumns
     samples: StreamedColumns
     """SAMPLE_COLUMNS of counter events."""
+    memory: StreamedColumns
+    """MEMORY_COLUMNS of allocator events whose args are plain."""
     collectives: list[NDArray[np.int64]] = field(default_factory=list)
     strings: StringTable = field(default_factory=StringTable)
     series: StringTable = field(default_factory=StringTable)
@@ -63,12 +66,13 @@ class Scanned:
     def empty(cls, folder: Path | None = None) -> Scanned:
         """Nothing yet; ``folder`` is where large columns may lie."""
         slices, marks = StreamedColumns(SLICE_COLUMNS, folder), StreamedColumns(MARK_COLUMNS, folder)
-        return cls(slices, marks, StreamedColumns(SAMPLE_COLUMNS, folder))
+        samples, memory = StreamedColumns(SAMPLE_COLUMNS, folder), StreamedColumns(MEMORY_COLUMNS, folder)
+        return cls(slices, marks, samples, memory)
 
     @classmethod
     def instead_of(cls, used: Scanned, folder: Path | None) -> Scanned:
         """Nothing yet, in the memory of one whose rows are no longer needed unless that is much."""
-        columns = (used.slices, used.marks, used.samples)
+        columns = (used.slices, used.marks, used.samples, used.memory)
         if any(c.room * c.row_bytes > MOST_AGAIN for c in columns):
             return cls.empty(folder)
         for one in columns:
@@ -109,6 +113,8 @@ class Scanned:
         other.samples.column("row")[:] += marks
         other.samples.column("series")[:] = series[other.samples.column("series")]
         self.samples.append(other.samples)
+        other.memory.column("row")[:] += marks
+        self.memory.append(other.memory)
         for columns, ids in ((other.slices, ("corr", "ext")), (other.marks, ("id",))):
             columns.column("name")[:] = place[columns.column("name")]
             columns.column("track")[:] = track[columns.column("track")]

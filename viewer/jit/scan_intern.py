@@ -114,6 +114,24 @@ def intern_text(p: int, size: int, state: int) -> Any:
 
 
 @kernel
+def find_text(p: int, size: int, state: int) -> Any:
+    """The number of the text [p, p + size), -1 when it is not in the table."""
+    h = hash_text(p, size)
+    slots = load_int(state + _SLOTS)
+    mask = load_int(state + _MASK)
+    i = h & mask
+    number = load_id(slots + 4 * i)
+    while number != EMPTY_SLOT:
+        entry = load_int(state + _ENTRIES) + 24 * number
+        at = load_int(state + _ARENA) + load_int(entry + 8)
+        if load_int(entry) == h and load_int(entry + 16) == size and same_text(at, p, size):
+            return np.int64(number)
+        i = (i + 1) & mask
+        number = load_id(slots + 4 * i)
+    return np.int64(-1)
+
+
+@kernel
 def overflowed(state: int) -> Any:
     """Size of the text that found no room since the last growth, 0 when all went well."""
     return load_int(state + _OVERFLOW)
@@ -199,6 +217,12 @@ class StringTable:
             if number >= 0:
                 return number
             self.grow()
+
+    def find(self, text: bytes) -> int:
+        """The number of ``text``, -1 when it is not there."""
+        padded = np.zeros(len(text) + 64, np.uint8)
+        padded[: len(text)] = np.frombuffer(text, np.uint8)
+        return int(find_text(padded.ctypes.data, len(text), self.address))
 
     def add_all(self, other: StringTable) -> NDArray[np.int64]:
         """Number all strings of another table, in its order; where each of them went."""

@@ -144,6 +144,22 @@ class RawFlows:
 
 
 @dataclass(slots=True)
+class RawAllocations:
+    """What the args of allocator events among the marks say; ABSENT where they do not. In file order.
+
+    ``mark`` indexes RawMarks (file order). Those that are not here have args that were not read yet.
+    """
+
+    mark: I64
+    device_type: I64
+    device: I64
+    address: I64
+    size: I64
+    allocated: I64
+    reserved: I64
+
+
+@dataclass(slots=True)
 class RawCounters:
     """Counter samples, in file order: see the ``counters`` table."""
 
@@ -185,6 +201,7 @@ class RawTrace:
     flows: RawFlows | None = None
     counters: RawCounters | None = None
     collectives: RawCollectives | None = None
+    allocations: RawAllocations | None = None
     recorded: list[str] = field(default_factory=list)
     """The table ``recorded``."""
     process_names: dict[int, str] = field(default_factory=dict)
