@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QVBoxLayout, QWidget
 
-from viewer.base.frames import LaneFrame, LaneGroup, Placement
+from viewer.base.frames import LaneGroup, Placement
 from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
@@ -21,7 +20,8 @@ from viewer.panels.timeline_lanes import TimelineLanes
 from viewer.panels.timeline_measure import TimelineMeasure
 from viewer.panels.timeline_menu import TimelineMenu
 from viewer.panels.timeline_navigation import NOTCH_ZOOM, TimelineNavigation
-from viewer.panels.timeline_overlay import View, build_overlay, extent_text, selected_range, tip_of
+from viewer.panels.timeline_overlay import extent_text, selected_range
+from viewer.panels.timeline_picture import TimelinePicture
 from viewer.panels.timeline_pointer import TimelinePointer
 from viewer.panels.timeline_reveal import TimelineReveal
 from viewer.panels.timeline_steps import TimelineSteps
@@ -33,7 +33,6 @@ from viewer.views.lane_lod import LodStore
 from viewer.views.lanes import stamp_names
 from widgets.font_scale import scaled, text_scale
 from widgets.lane_headers import LaneHeaders
-from widgets.lane_overlay import Overlay
 from widgets.lanes_canvas import LanesCanvas
 from widgets.legend import Legend
 from widgets.minimap import Minimap
@@ -67,10 +66,9 @@ class TimelinePanel(QWidget):
         self.extent: TimeRange | None = None
         self.origin_ns = 0
         self._following = True
-        self._frame: tuple[tuple[Any, ...], LaneFrame] | None = None
+        self.picture = TimelinePicture(self, context, self._lanes)
         self.kept = TimelineKept(self, context, self._lanes)
         self._build(context.theme)
-        self.decorators: list[Callable[[View, Overlay], None]] = []
         self._pointer = TimelinePointer(self, context, self._lanes)
         self.steps = TimelineSteps(self, context, self._lanes)
         self.bars.addWidget(self.steps.banner)
@@ -137,7 +135,7 @@ class TimelinePanel(QWidget):
         self._lanes.changed.connect(self.refresh)
         self._lanes.marked.connect(self._marked)
         context.reveal_requested.connect(self.reveals.reveal)
-        canvas.set_source(self._source, stamp_names)
+        canvas.set_source(self.picture.source, stamp_names)
         canvas.zoomed.connect(lambda steps, x: self.zoom(NOTCH_ZOOM**steps, x))
         canvas.panned.connect(self.pan)
         canvas.scrolled.connect(self.scroll_by)
@@ -152,7 +150,7 @@ class TimelinePanel(QWidget):
         self.ruler.panned.connect(self.pan)
         self.ruler.zoomed.connect(lambda steps, x: self.zoom(NOTCH_ZOOM**steps, x))
         self._pointer.hovered.connect(self.hovered)
-        self._pointer.moved.connect(self._pointed)
+        self._pointer.moved.connect(self.picture.follow_pointer)
         canvas.note_moved.connect(self.note_moved)
         canvas.note_edited.connect(self.note_edited)
         canvas.note_removed.connect(self.note_removed)
@@ -295,7 +293,7 @@ class TimelinePanel(QWidget):
         lanes = self._lanes
         self.headers.set_rows(lanes.placement, lanes.collapsed, lanes.deep, lanes.tall, lanes.folds)
         self._pointer.forget()
-        self._frame = None
+        self.picture.forget()
         self._update_scroll()
         self._pointer.update_hit()
 
@@ -305,13 +303,13 @@ class TimelinePanel(QWidget):
 
     def _marked(self) -> None:
         """Other things are marked upon the lanes: the frame is old, the overview is not."""
-        self._frame = None
+        self.picture.forget()
         self.axis.update()
         self.canvas.update()
 
     def refresh(self) -> None:
         """Something other than the window changed: draw anew."""
-        self._frame = None
+        self.picture.forget()
         self.axis.forget()
         self._pointer.update_hit()
         self.lane_tools.show_legend()
@@ -337,15 +335,6 @@ class TimelinePanel(QWidget):
         self.scrollbar.setRange(0, max(0, self._lanes.placement.height - self.canvas.height()))
         self.scrollbar.setVisible(self.scrollbar.maximum() > 0)
 
-    def _pointed(self) -> None:
-        self.axis.update()
-        canvas = self.canvas
-        key = (self.window(), canvas.width(), self.scroll_top, canvas.height(), canvas.devicePixelRatioF())
-        if self._frame is not None and self._frame[0] == key:
-            canvas.follow_pointer()
-        else:
-            canvas.update()  # the lanes moved as well
-
     def scroll_by(self, px: float) -> None:
         """Scroll the lanes up by so many px."""
         self.scrollbar.setValue(self.scrollbar.value() + round(px))
@@ -368,35 +357,6 @@ class TimelinePanel(QWidget):
         self.kept.update_strip()
         self.axis.update()
         self.axis.update_minimap()
-
-    # painting
-
-    def _source(self, width: int, height: int, dpr: float) -> tuple[LaneFrame, Overlay] | None:
-        window = self.window()
-        if window is None or not self._lanes.ready:
-            return None
-        top = self.scrollbar.value()
-        key = (window, width, top, height, dpr)
-        if self._frame is None or self._frame[0] != key:
-            axis = self.axis.ticks()
-            grid = [t.x for t in axis.ticks if t.major] if axis is not None else []
-            self._frame = (key, self._lanes.painter.frame(window, width, top, height, dpr, grid=grid))
-        selection = self._lanes.shown(self._context.selection)
-        if self._pointer.dragging is not None:
-            selection = Selection(range=self._pointer.dragging)
-        view = View(self._lanes.painter, window, width, top, height)
-        overlay = build_overlay(view, selection, self._lanes.arrows, self._lanes.shown_notes(self.kept.notes))
-        overlay.marks = self.kept.bands(view)
-        for decorate in self.decorators:
-            decorate(view, overlay)
-        self.navigation.decorate(overlay)
-        if self._pointer.cursor is not None:
-            overlay.cursor_x = self._pointer.cursor.x()
-            if self._pointer.dragging is None and not self.canvas.dragging:
-                session, hit, step = self._lanes.session, self._pointer.hit, self._pointer.step
-                scrolled = 0 if hit is not None and hit.row.pinned else top
-                overlay.tip = tip_of(session, hit, self.zero.at_ns, step, self._pointer.cursor, scrolled)
-        return self._frame[1], overlay
 
     # keys
 

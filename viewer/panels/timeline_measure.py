@@ -60,7 +60,7 @@ class TimelineMeasure(QObject):
         """What is being dragged, and whether it is the last edge of it."""
         self.following: Measure | None = None
         """Begun by a menu: its last edge goes with the pointer until a click."""
-        panel.decorators.append(self.decorate)
+        panel.picture.decorators.append(self.decorate)
         context.session_changed.connect(self._session_changed)
         panel.steps.changed.connect(self.clear)
 

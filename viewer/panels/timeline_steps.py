@@ -52,7 +52,7 @@ class TimelineSteps(QObject):
         self.banner.hide()
         context.session_changed.connect(self._session_changed)
         context.theme_changed.connect(self.banner.set_theme)
-        panel.decorators.append(self.decorate)
+        panel.picture.decorators.append(self.decorate)
         if context.session.inputs:
             self._session_changed(context.session)
 

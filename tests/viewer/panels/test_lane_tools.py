@@ -68,7 +68,7 @@ class Desk:
     def colors(self, label: str) -> set[int]:
         """The colours along the middle of a lane."""
         self.panel.canvas.repaint()
-        shown = self.panel._source(self.panel.canvas.width(), self.panel.canvas.height(), 1.0)
+        shown = self.panel.picture.source(self.panel.canvas.width(), self.panel.canvas.height(), 1.0)
         assert shown is not None
         row = next(r for r in self.panel.placement.rows if r.lane and f"{r.group.title}/{r.lane.label}" == label)
         y = row.y + row.height // 2 + 7
@@ -213,7 +213,7 @@ def test_pinned_lanes_stay_while_the_others_scroll(desk: Desk) -> None:
     assert top_row.pinned
     desk.panel.scrollbar.setValue(desk.panel.scrollbar.maximum())
     assert desk.panel.scroll_top > 20
-    shown = desk.panel._source(desk.panel.canvas.width(), desk.panel.canvas.height(), 1.0)
+    shown = desk.panel.picture.source(desk.panel.canvas.width(), desk.panel.canvas.height(), 1.0)
     assert shown is not None
     assert comm & set(shown[0].image[5].tolist())
     hit = desk.panel.pointer.hit_at(QPointF(300, 12))

@@ -282,7 +282,7 @@ def test_a_resting_mouse_is_told_what_lies_below_it_after_the_canvas_moved(open_
 def test_the_tooltip_knows_what_it_must_not_cover(open_desk: Desk) -> None:
     at = open_desk.at("stream 7", 55_000)
     open_desk.move(at)
-    shown = open_desk.panel._source(open_desk.canvas.width(), open_desk.canvas.height(), 1.0)
+    shown = open_desk.panel.picture.source(open_desk.canvas.width(), open_desk.canvas.height(), 1.0)
     assert shown is not None
     tip = shown[1].tip
     assert tip is not None
@@ -343,7 +343,7 @@ def test_marks_show_on_the_strip_the_lanes_and_the_minimap_and_are_dragged(qtbot
     span = open_desk.window.length_ns // 10
     kept.set_marks([Mark(1, middle, middle, "here"), Mark(2, middle + span, middle + 2 * span, "range", "red")])
     assert kept.strip.isVisible()
-    shown = panel._source(panel.canvas.width(), panel.canvas.height(), 1.0)
+    shown = panel.picture.source(panel.canvas.width(), panel.canvas.height(), 1.0)
     assert shown is not None
     assert [band.token for band in shown[1].marks] == ["mark_blue", "mark_red"]
     assert [token for _, _, token in panel.minimap._kept] == ["mark_blue", "mark_red"]

@@ -138,7 +138,7 @@ def test_the_wheel_on_the_ruler_zooms_there_and_with_shift_moves(desk: Desk) -> 
 def test_the_time_under_the_pointer_on_the_ruler_shows_across_all_ranks(desk: Desk) -> None:
     desk.qtbot.mouseMove(desk.panel.ruler, QPoint(900, 8))
     assert desk.panel.pointer.cursor == QPointF(900, -1)
-    shown = desk.panel._source(desk.canvas.width(), desk.canvas.height(), 1.0)
+    shown = desk.panel.picture.source(desk.canvas.width(), desk.canvas.height(), 1.0)
     assert shown is not None
     assert shown[1].cursor_x == 900
     assert shown[1].tip is None
@@ -172,7 +172,7 @@ def test_what_is_dragged_is_not_covered_by_a_tooltip(
     desk: Desk, button: Qt.MouseButton, modifiers: Qt.KeyboardModifier
 ) -> None:
     def overlay() -> object:
-        shown = desk.panel._source(desk.canvas.width(), desk.canvas.height(), 1.0)
+        shown = desk.panel.picture.source(desk.canvas.width(), desk.canvas.height(), 1.0)
         assert shown is not None
         return shown[1]
 

@@ -25,7 +25,7 @@ def steps_desk(desk: Desk) -> Desk:  # noqa: F811
 
 
 def overlay(desk: Desk) -> Overlay:  # noqa: F811
-    shown = desk.panel._source(desk.canvas.width(), desk.canvas.height(), 1.0)
+    shown = desk.panel.picture.source(desk.canvas.width(), desk.canvas.height(), 1.0)
     assert shown is not None
     return shown[1]
 
