@@ -19,7 +19,12 @@ REDRAW_SECONDS: Final = 0.1
 
 
 def prepare_streams() -> None:
-    """Make output safe whatever the locale: what an encoding lacks is written as an escape, never raised."""
+    """Make output safe whatever the locale: what an encoding lacks is written as an escape, never raised.
+
+    A process that was started with its output closed (``>&-``) writes into nothing.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (lives as long as the process)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -15,6 +15,7 @@ from viewer.base.errors import on_one_line
 from viewer.base.run_record import Better
 from viewer.exporters.gate_data import value_text
 from viewer.exporters.gate_text import escape_markdown
+from viewer.views.figures import plural
 
 SCHEMA: Final = "rankscope.watch/1"
 LEAST_WEEKS: Final = 2
@@ -89,7 +90,7 @@ def sentence(series: Watched) -> str:
     found = series.drift
     assert found is not None
     if found.kind == "too short":
-        return f"{found.values} values: too few to tell"
+        return f"{plural(found.values, 'value')}: too few to tell"
     span = f"{found.hours:.3g} h" if series.timed else f"{found.values:,} values"
     warm = f"; the first {found.warm_up:,} values are set apart as the warm-up" if found.warm_up else ""
     per = "h" if series.timed else "1,000 values"

@@ -416,6 +416,13 @@ def test_an_empty_path_is_not_the_current_folder(
         assert "empty" in line
 
 
+def test_a_closed_stdout_is_no_defect(job_folder: Path, tmp_path: Path) -> None:
+    code = f"from viewer.app.cli import main; import sys; sys.exit(main(['analyze', {str(job_folder)!r}]))"
+    shell = ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, code]
+    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_full_disk_behind_stdout_is_one_line(job_folder: Path) -> None:
     command = [sys.executable, "-m", "viewer.app.cli", "analyze", str(job_folder)]
     with open("/dev/full", "wb") as full:

@@ -169,7 +169,7 @@ def _counted(scores: F64) -> F64:
 
 
 def _unjudged(value: float, runs: int, limits: Limits) -> Judgement:
-    reason = f"{runs} earlier runs; a verdict needs {limits.history}"
+    reason = f"{runs} earlier {'run' if runs == 1 else 'runs'}; a verdict needs {limits.history}"
     return Judgement("not enough history", value, None, None, None, None, None, runs, 0, False, reason)
 
 

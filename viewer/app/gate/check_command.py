@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from viewer.analyses.gate.judge import LEAST_HISTORY
 from viewer.app.analyze import check_writable, open_job, write_file
 from viewer.app.console import complain, say, say_bytes
 from viewer.app.gate.alarm import Outputs, raise_alarm
@@ -73,6 +74,8 @@ def run_check(options: argparse.Namespace, job: JobOptions) -> int:
         RankscopeError: the call, the manifest or the store is wrong.
     """
     manifest = read_manifest(Path(options.manifest)) if options.manifest else None
+    if options.keep_traces is not None and options.keep_traces < 0:
+        raise UsageError("--keep-traces must be 0 or more.")
     store = BaselineStore(_store_folder(options, manifest))
     for name in ("json", "junit", "markdown"):
         if getattr(options, name) not in (None, "-"):
@@ -202,7 +205,7 @@ def _one(
     )
     checked = check_run(store, record, manifest.history if manifest is not None else None)
     kept = 3 if manifest is None else manifest.keep_traces
-    keep = kept if options.keep_traces is None else max(0, options.keep_traces)
+    keep = kept if options.keep_traces is None else options.keep_traces
     alarm = None
     if checked.alarm:
         where = Path(options.alarm) if options.alarm else None
@@ -271,7 +274,12 @@ def _finish(options: argparse.Namespace, data: list[dict[str, Any]], failures: l
         return REGRESSION
     if failures:
         return CANNOT_TELL
-    unknown = any(run["verdict"] == "not enough history" for run in data)
+    unknown = False
+    for run in data:
+        if run["verdict"] == "not enough history":
+            unknown = True
+            reasons = [f["reason"] for f in run["figures"] if f["verdict"] == run["verdict"] and f["reason"]]
+            complain(f"{run['load']}: no verdict yet: {reasons[0] if reasons else 'no figure of it is judged'}")
     return CANNOT_TELL if unknown and not options.allow_new else PASS
 
 
@@ -286,4 +294,8 @@ def _accept(store: BaselineStore, options: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     store.accept(load, Accepted(ACCEPT_SCHEMA, found[-1].id, time_text(now), options.reason), new_id(now))
     say(f"{load}: the baseline begins with run {found[-1].id} of {found[-1].time}.")
+    there = len(runs) - runs.index(found[-1])
+    if there < LEAST_HISTORY:
+        count = "1 run is" if there == 1 else f"{there} runs are"
+        say(f"{count} at this level; a verdict needs {LEAST_HISTORY}: until then a check cannot tell (exit status 2).")
     return PASS

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from viewer.analyses.gate.drift import drift
+from viewer.analyses.gate.drift import LEAST_VALUES, drift
 from viewer.app.analyze import check_writable, write_file
 from viewer.app.console import complain, say, say_bytes
 from viewer.app.gate.loads import UNITS, is_higher_better
@@ -22,6 +22,7 @@ from viewer.exporters.watch_data import Watched, watch_data, watch_markdown, wat
 from viewer.exporters.watch_svg import watch_svg
 from viewer.importers.metric_log import read_metric_log
 from viewer.store.baseline import BaselineStore
+from viewer.views.figures import plural
 
 STEADY: Final = 0
 DRIFTS: Final = 1
@@ -84,7 +85,11 @@ def run_watch(options: argparse.Namespace) -> int:
     _write(options, data, series)
     if any(s.drift is not None and s.drift.worse for s in series):
         return DRIFTS
-    return WRONG if failures or all(s.drift is None or s.drift.kind == "too short" for s in series) else STEADY
+    short = [s for s in series if s.drift is None or s.drift.kind == "too short"]
+    if short and len(short) == len(series):
+        most = max(len(s.values) for s in short)
+        complain(f"no verdict: {plural(most, 'value')} at most, and drift is told from {LEAST_VALUES} on")
+    return WRONG if failures or len(short) == len(series) else STEADY
 
 
 def _write(options: argparse.Namespace, data: dict[str, Any], series: list[Watched]) -> None:

@@ -85,8 +85,13 @@ def test_a_level_is_accepted(store, capsys):
     for value in (140.0, 140.2):
         assert check(store, value) == 1
     assert main(["check", "--accept", "last", "--load", "decode", "--baseline", str(store), "--reason", "why"]) == 0
-    assert "the baseline begins with run" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "the baseline begins with run" in said
+    assert "1 run is at this level; a verdict needs 8" in said
     assert check(store, 140.1) == 2, "the new level has little history"
+    assert "decode: no verdict yet: 1 earlier run; a verdict needs 8" in capsys.readouterr().err
+    assert check(store, 140.1, "--keep-traces", "-1") == 2
+    assert "--keep-traces" in capsys.readouterr().err
     assert main(["check", "--accept", "none", "--load", "decode", "--baseline", str(store)]) == 2
 
 

@@ -74,6 +74,15 @@ def test_hostile_names_stay_text(tmp_path, capsys):
     assert "\x1b" not in capsys.readouterr().out
 
 
+def test_too_few_values_are_no_verdict_and_said(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    log.write_text("time,step_ms,fwd_ms\n" + "".join(f"{i},{i},1\n" for i in range(3)))
+    assert main(["watch", str(log)]) == 2
+    told = capsys.readouterr()
+    assert told.err == "rankscope: no verdict: 3 values at most, and drift is told from 12 on\n"
+    assert "3 values: too few to tell" in told.out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
