@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from viewer.jit.folder import code_folder, prepare
-from viewer.jit.table import GROUPS, Entry, load_table
+from viewer.jit.machine import machine, native_file
+from viewer.jit.table import GROUPS, NATIVE, Entry, load_table
 
 log = logging.getLogger(__name__)
 
 MOST_HELPERS: Final = 4
 """More wait for each other: the longest chain of callees takes a third of the whole."""
 HELPER: Final = (sys.executable, "-m", "viewer.jit.helper")
+STAGES: Final = (*GROUPS, NATIVE)
+"""What can be waited for, in this order."""
 _MARK: Final = "complete-"
 
 
@@ -33,27 +36,15 @@ def helpers_for(cores: int | None) -> int:
     return max(1, min(MOST_HELPERS, cores or 1))
 
 
-def machine() -> str:
-    """For what compiled code is: Python, compiler and processor. Loads the compiler's binding."""
-    import hashlib
-
-    import llvmlite
-    import llvmlite.binding as llvm
-    import numba
-
-    words = (
-        sys.version,
-        numba.__version__,
-        llvmlite.__version__,
-        str(numba.config.CPU_NAME or llvm.get_host_cpu_name()),  # type: ignore[attr-defined]
-        str(numba.config.CPU_FEATURES or llvm.get_host_cpu_features().flatten()),  # type: ignore[attr-defined]
-    )
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
-
-
 def is_complete(folder: Path) -> bool:
-    """Whether all kernels were compiled for this machine. Loads the compiler only where some were."""
-    return any(folder.glob(f"{_MARK}*")) and (folder / f"{_MARK}{machine()}").exists()
+    """Whether all kernels were compiled for this machine. Loads the compiler's binding only where some were."""
+    if not any(folder.glob(f"{_MARK}*")):
+        return False
+    try:
+        told = (folder / f"{_MARK}{machine()}").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return told != NATIVE or native_file(folder).exists()
 
 
 class Build:
@@ -102,7 +93,7 @@ class Build:
 
         Returns whether the waiting is over; False after so many ``seconds``.
         """
-        upto = set(GROUPS[: GROUPS.index(group) + 1])
+        upto = set(STAGES[: STAGES.index(group) + 1])
 
         def over() -> bool:
             return self._active == 0 or not any(self._group[name] in upto for name in self._open)
@@ -112,7 +103,7 @@ class Build:
 
     def share(self, group: str) -> float:
         """How much of what a group needs is done, 0 to 1."""
-        upto = GROUPS[: GROUPS.index(group) + 1]
+        upto = STAGES[: STAGES.index(group) + 1]
         wanted = [name for name, of in self._group.items() if of in upto]
         return 1.0 - sum(name in self._open for name in wanted) / max(1, len(wanted))
 
@@ -143,7 +134,7 @@ class Build:
     def _settle(self, entry: Entry, ok: bool) -> None:
         with self._change:
             self._open.discard(entry.name)
-            if not ok:
+            if not ok and entry.group != NATIVE:  # nothing depends on that
                 self._failed.add(entry.name)
             self._change.notify_all()
 
@@ -219,9 +210,10 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def mark_complete(folder: Path) -> None:
-    """Note that all kernels are compiled for this machine."""
+    """Note that all kernels are compiled for this machine, and whether what a first frame needs was kept apart."""
     try:
-        (folder / f"{_MARK}{machine()}").touch()
+        told = NATIVE if native_file(folder).exists() else ""
+        (folder / f"{_MARK}{machine()}").write_text(told, encoding="ascii")
     except OSError as error:
         log.warning("%s: %s", folder, error)
 
@@ -231,7 +223,9 @@ def begin_build(folder: Path | None = None, helpers: int | None = None) -> Build
     where = folder or code_folder()
     if not prepare(where) or is_complete(where):
         return None
-    build = Build(load_table(), helpers or helpers_for(os.cpu_count()), done=lambda: mark_complete(where))
+    table = load_table()
+    last = Entry(NATIVE, NATIVE, (), tuple(entry.name for entry in table))
+    build = Build((*table, last), helpers or helpers_for(os.cpu_count()), done=lambda: mark_complete(where))
     build.start()
     return build
 

@@ -7,7 +7,6 @@ from an empty folder of compiled code: of kernels that are loaded, those inside 
 from __future__ import annotations
 
 import dis
-import gc
 import os
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from viewer.app.warm_up import TINY, warm_engine, warm_lanes
+from viewer.jit.config import KERNELS
 from viewer.jit.table import GROUPS, Entry, load_table, word_of
 
 TARGET: Final = Path(__file__).resolve().parents[2] / "resources" / "kernels.toml"
@@ -23,12 +23,8 @@ HEAD: Final = "# Written by: python -m viewer.app.kernel_table --write\n"
 
 def kernels() -> dict[str, Any]:
     """All kernels that are imported, by name."""
-    from numba.core.dispatcher import Dispatcher
-
-    found: list[Any] = [
-        o for o in gc.get_objects() if isinstance(o, Dispatcher) and o.__module__.startswith("viewer.jit.")
-    ]
-    return {f"{o.__module__.rsplit('.', 1)[1]}.{o.__name__}": o for o in found}
+    found: list[Any] = [k for k in KERNELS if k.__module__.startswith("viewer.jit.")]
+    return {f"{k.__module__.rsplit('.', 1)[1]}.{k.__name__}": k for k in found}
 
 
 def run_all() -> dict[str, str]:

@@ -1,8 +1,8 @@
 """A process that compiles kernels for another one: ``python -m viewer.jit.helper``.
 
-It reads names of the table from stdin, one a line, and answers each with "ok NAME" or "failed NAME". It ends when
-stdin does, so it never outlives the process that started it by more than one kernel. The compiler holds the GIL:
-compiled here, kernels cost a window none of its frames.
+It reads names of the table from stdin, one a line, and answers each with "ok NAME" or "failed NAME"; the name "native"
+asks for the file of :mod:`viewer.jit.native`. It ends when stdin does, so it never outlives the process that started
+it by more than one kernel. The compiler holds the GIL: compiled here, kernels cost a window none of its frames.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ import os
 import sys
 from typing import Final, TextIO
 
-from viewer.jit.table import compile_entry, load_table
+from viewer.jit.table import NATIVE, compile_entry, load_table
 
 NICE: Final = 5
 """Below the window, which shares the cores."""
+
+
+def _build_native() -> None:
+    from viewer.jit.folder import code_folder
+    from viewer.jit.native_build import build
+
+    build(code_folder())
 
 
 def serve(names: TextIO, answers: TextIO) -> None:
@@ -25,7 +32,10 @@ def serve(names: TextIO, answers: TextIO) -> None:
     for line in names:
         name = line.strip()
         try:
-            compile_entry(entries[name])
+            if name == NATIVE:
+                _build_native()
+            else:
+                compile_entry(entries[name])
         except Exception as error:
             answers.write(f"failed {name} {type(error).__name__}\n")
         else:

@@ -67,7 +67,8 @@ def build_lod(starts: I64, durs: I64, paints: U8, begin: I64, end: I64, few: int
     total = _plan(starts, durs, begin, end, few, origin, shift, levels, bins, offset)
     paint = np.zeros(total, np.uint8)
     cover = np.zeros(total, np.uint8)
-    _fill(starts, durs, paints, begin, end, origin, shift, levels, bins, offset, paint, cover)
+    scratch = np.zeros(256, np.int64), np.zeros(256, np.int64)
+    _fill(starts, durs, paints, begin, end, origin, shift, levels, bins, offset, paint, cover, *scratch)
     _longest(durs, begin, end, longest)
     return Lod(origin, shift, levels, bins, offset, longest, paint, cover)
 
@@ -133,10 +134,13 @@ def _fill(
     offset: I64,
     paint: U8,
     cover: U8,
+    busy: I64,
+    touched: I64,
 ) -> None:
-    """Fill the finest level from slices, then each level from the one below."""
-    busy = np.zeros(256, np.int64)  # ns per paint within the current bin
-    touched = np.zeros(256, np.int64)
+    """Fill the finest level from slices, then each level from the one below.
+
+    ``busy`` int64[256], zeros, holds ns per paint within the current bin; ``touched`` int64[256] which those are.
+    """
     for r in range(len(begin)):
         if levels[r] == 0:
             continue

@@ -279,19 +279,31 @@ def mark(
     for q in range(len(rows)):
         a = first_touching(starts, durs, begin[rows[q]], end[rows[q]], t0)
         b = first_from(starts, a, end[rows[q]], t0 + length)
-        for k in range(np.searchsorted(picked, a), np.searchsorted(picked, b)):
+        low, high = np.int64(0), np.int64(len(picked))
+        while low < high:  # the first of the picked ones that lies in the row
+            middle = (low + high) // 2
+            if picked[middle] < a:
+                low = middle + 1
+            else:
+                high = middle
+        for k in range(low, len(picked)):
             i = picked[k]
+            if i >= b:
+                break
             s = max(starts[i] - t0, -length)
             e = min(starts[i] + durs[i] - t0, 2 * length)
             x0 = np.float64(s) * width / np.float64(length)
             x1 = np.float64(e) * width / np.float64(length)
             first: Int = np.int64(0)
             stop: Int = np.int64(0)
-            if x1 - x0 >= WIDE_PX:
-                first = max(np.int64(np.floor(x0 + 0.5)), 0)
-                stop = min(np.int64(np.floor(x1 + 0.5)), width)
+            if x1 - x0 >= WIDE_PX:  # whole pixels, cut towards 0: what lies before the image is cut off anyway
+                first = max(np.int64(x0 + 0.5), 0)
+                stop = min(np.int64(x1 + 0.5), width)
             if first >= stop:
-                first = max(np.int64(np.floor(x0)), 0)
-                stop = min(max(np.int64(np.ceil(x1)), first + 1), width)
+                first = max(np.int64(x0), 0)
+                last = np.int64(x1)
+                if x1 > last:
+                    last += 1
+                stop = min(max(last, first + 1), width)
             for x in range(first, stop):
                 marks[lines[q], x] = 1

@@ -17,7 +17,11 @@ from typing import Any, Final
 GROUPS: Final = ("read", "lanes", "figures")
 """When kernels are needed: to read a file, to paint its lanes, and for what panels compute."""
 
-_ARRAY = re.compile(r"(\w+)\[(\d)([CFA])(r?)\]")
+NATIVE: Final = "native"
+"""Stands for what is made when all kernels are compiled: the file of ``viewer/jit/native.py``."""
+
+ARRAY: Final = re.compile(r"(\w+)\[(\d)([CFA])(r?)\]")
+"""A word for an array: of what, of how many dimensions, its layout, "r" where it is only read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ def type_of(word: str) -> Any:
 
     if "[" not in word:
         return types.boolean if word == "bool" else getattr(types, word)
-    match = _ARRAY.fullmatch(word)
+    match = ARRAY.fullmatch(word)
     if match is None:
         raise ValueError(f"no type: {word}")
     layout: Any = match[3]
