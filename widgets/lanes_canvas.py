@@ -63,6 +63,7 @@ class LanesCanvas(PaintedWidget):
         pointed(object): QPointF under the mouse, None when it left.
         note_moved(int id, float dx, float dy): new offset of a note's box from its anchor.
         note_edited(int id), note_removed(int id)
+        shown(): lanes were drawn for the first time.
     """
 
     zoomed = Signal(float, float)
@@ -79,6 +80,7 @@ class LanesCanvas(PaintedWidget):
     note_moved = Signal(int, float, float)
     note_edited = Signal(int)
     note_removed = Signal(int)
+    shown = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,6 +97,7 @@ class LanesCanvas(PaintedWidget):
         self._pixels = LanePixels()
         self._whole = True
         self._hover: Hover | None = None
+        self.has_shown = False  # whether there were lanes to draw by now
         self._notes: list[NotePin] = []
         self._active_note: int | None = None
         self._press: QPointF | None = None
@@ -186,6 +189,9 @@ class LanesCanvas(PaintedWidget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(self._theme["accent"]), 2))
             painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+        if not self.has_shown:
+            self.has_shown = True
+            self.shown.emit()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """A focus that came by key is framed; who clicked knows where the focus is."""

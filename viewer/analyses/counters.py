@@ -90,12 +90,12 @@ def _keys(trace: Trace) -> tuple[I64, list[str]]:
 
 
 def _tracks(trace: Trace) -> tuple[Track, ...]:
-    import pyarrow.compute as pc
-
     queues = queue_devices(trace)
     computed = [Track(-1, "", _queue_name(d, queues), (), (), 0, queue_of=d) for d in queues]
     if not len(trace.counters):
         return tuple(replace(t, number=i) for i, t in enumerate(computed))
+    import pyarrow.compute as pc
+
     key, pids = _keys(trace)
     useful = key[np.isfinite(trace.counters.value) & (key >= 0)]
     found: dict[tuple[str, int], list[int]] = {}

@@ -17,6 +17,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from viewer import __version__
+from viewer.app import collector
 from viewer.app.icons import application_icon
 from viewer.app.logs import log_crashes, log_path, start_logging, stop_logging
 from viewer.app.main_window import MainWindow
@@ -69,6 +70,7 @@ class Desktop(QObject):
             window.close()
 
     def _closed(self, window: MainWindow) -> None:
+        collector.look_at_all()
         self.windows.remove(window)
         window.deleteLater()
 
@@ -91,6 +93,7 @@ def run_gui(
     install_excepthook(desktop)
     interrupts = Interrupts(desktop)
     window = desktop.new_window(paths, prepare)
+    window.warm_up.done.connect(collector.set_apart, Qt.ConnectionType.QueuedConnection)
     if beside:
         window.compare_with(beside)
     log.info("rankscope %s opens %d paths", __version__, len(paths))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from viewer.app import collector
 from viewer.app.console import complain
 from viewer.app.display import ALL_PACKAGES, missing_library, missing_platform_library, no_display
 from viewer.app.options import JobOptions
@@ -33,6 +34,7 @@ def open_window(
     try:
         problem = missing_platform_library()
         if not problem:
+            collector.pause()
             from viewer.app.gui import run_gui
     except ImportError as error:
         problem = missing_library(error) or f"Qt cannot be loaded ({error}). On Debian: apt-get install {ALL_PACKAGES}"

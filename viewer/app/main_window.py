@@ -16,7 +16,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from viewer.app import dialogs
+from viewer.app import collector, dialogs
 from viewer.app.actions import Actions
 from viewer.app.docks import Docks
 from viewer.app.dropping import DropTarget
@@ -225,6 +225,8 @@ class MainWindow(QMainWindow):
 
     def load(self, job: OpenedJob, prepare: Callable[[], None] | None = None) -> None:
         """Open a job without asking."""
+        if self.has_job:
+            collector.look_at_all()
         self.messages.clear(all_of_them=False)
         self._next_job = job
         self.settings.last_folder = str(job.named[0].absolute().parent)
@@ -266,6 +268,7 @@ class MainWindow(QMainWindow):
             return
         from viewer.store.session import Session
 
+        collector.look_at_all()
         self.docks.leave_job()
         self.job = OpenedJob()
         self.messages.clear(all_of_them=False)

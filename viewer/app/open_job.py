@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -57,6 +58,7 @@ class Run:
     latest: Session | None = None
     thread: threading.Thread | None = None
     left_out: set[str] = field(default_factory=set)
+    has_news: bool = False
 
 
 OpenerFactory = Callable[[list[Path], JobOptions], tuple[Any, Iterable[Any]]]
@@ -77,6 +79,7 @@ class JobController(QObject):
     advanced = Signal(object)
     snapshot = Signal(object)
     ended = Signal(object)
+    _news = Signal(object)
     _done = Signal(object, object)
 
     def __init__(
@@ -94,6 +97,7 @@ class JobController(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_MS)
         self._timer.timeout.connect(self._poll)
+        self._news.connect(self._first_news)
         self._done.connect(self._finish)
 
     @property
@@ -156,6 +160,11 @@ class JobController(QObject):
             session, run.latest = run.latest, None
             self._show(session)
 
+    @Slot(object)
+    def _first_news(self, run: Run) -> None:
+        if run is self._run:
+            self._poll()
+
     def _show(self, session: Session) -> None:
         begin = time.monotonic()
         self.snapshot.emit(session)
@@ -196,7 +205,11 @@ class JobController(QObject):
         def opened(session: Session) -> None:
             for item in session.inputs:
                 run.board.settle(str(item.path), "open")
-            run.latest = session
+            first, run.latest = not run.has_news, session
+            if first:  # the others may wait for the next look
+                run.has_news = True
+                with contextlib.suppress(RuntimeError):  # the window is gone
+                    self._news.emit(run)
 
         result = opener.open(run.board.update, run.token, opened)
         for failure in result.failures:

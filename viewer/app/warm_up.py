@@ -19,6 +19,8 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from viewer.app.compile_ahead import SHARED, Build, Shared, begin_build
 from viewer.base.work import CancelToken
+from viewer.jit.folder import code_folder
+from viewer.jit.table import NATIVE
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +34,12 @@ class WarmUp(QObject):
     Signals:
         ready(): modules are imported and lanes can be painted without compiling. Emitted once, also after a failure.
         engine_loaded(): the panels' modules are imported and what they compute needs no compiling. Emitted once.
+        done(): everything is loaded. Emitted once.
     """
 
     ready = Signal()
     engine_loaded = Signal()
+    done = Signal()
 
     def __init__(self, parent: QObject | None = None, shared: Shared = SHARED) -> None:
         super().__init__(parent)
@@ -91,13 +95,19 @@ class WarmUp(QObject):
             self._thread.join(seconds)
 
     def wait_for(self, cancel: CancelToken, group: str) -> None:
-        """Block until the loops of a group are compiled ("read", "figures"). For worker threads. Raises Cancelled."""
+        """Block until the loops of a group are compiled ("read", "figures"). For worker threads. Raises Cancelled.
+
+        Figures also wait for the lanes of a job that opens, some seconds at most: they are loaded by the same cores.
+        """
         if self._thread is None:
             return
         self._await(self._begun.wait, cancel)
         build = self._build
         if build is not None:
             self._await(lambda seconds: build.wait(group, seconds), cancel)
+        if group == "figures":
+            end = time.monotonic() + MOST_HELD_SECONDS
+            self._await(lambda seconds: self._go.wait(seconds) or time.monotonic() > end, cancel)
 
     def _await(self, over: Callable[[float], bool], cancel: CancelToken) -> None:
         while not self._stop.is_set() and not over(0.05):
@@ -124,6 +134,10 @@ class WarmUp(QObject):
         begin = time.monotonic()
         build = self._begin_build()
         try:
+            if build is None:
+                from viewer.jit import native
+
+                native.adopt(code_folder())
             import viewer.app.workspace  # noqa: F401  (imported here, off the GUI thread, while helpers compile)
 
             if build is not None:
@@ -148,10 +162,12 @@ class WarmUp(QObject):
         if not self._tell(self.engine_loaded):
             return
         try:
+            settle()
             warm_engine()
         except Exception:
             log.exception("warming up the engine failed")
         self._is_done = True
+        self._tell(self.done)
         log.info("engine ready after %.2f s", time.monotonic() - begin)
 
     def _tell(self, signal: SignalInstance) -> bool:
@@ -187,6 +203,13 @@ TINY = b"""{"schemaVersion": 1, "traceEvents": [
 {"ph": "f", "cat": "ac2g", "name": "ac2g", "id": 5, "pid": 0, "tid": 7, "ts": 4.0, "bp": "e"}]}
 """
 """A job in which every compiled loop finds something."""
+
+
+def settle() -> None:
+    """Let the compiler run what painted the first lanes without it."""
+    native = sys.modules.get("viewer.jit.native")
+    if native is not None:
+        native.settle()
 
 
 def warm_engine() -> None:
@@ -247,7 +270,7 @@ def main(parts: list[str]) -> int:
     build = begin_build()
     if build is not None:
         try:
-            build.wait("figures")
+            build.wait(NATIVE)
         finally:
             build.stop(5.0)
     for name, warm in (("lanes", warm_lanes), ("engine", warm_engine)):

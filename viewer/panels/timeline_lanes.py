@@ -23,7 +23,7 @@ from viewer.views.lane_arrangement import Height, LaneArrangement, RankSort, arr
 from viewer.views.lane_hit import same_name
 from viewer.views.lane_lod import Built, LodStore, build
 from viewer.views.lane_sorting import sort_figures
-from viewer.views.lanes import LanePainter, build_tree, shrinks, warm_up
+from viewer.views.lanes import LanePainter, build_tree, is_warm, shrinks, warm_up
 from viewer.views.memory_lanes import lane_levels
 from viewer.views.missing import with_missing
 from viewer.views.picture_rows import scale_placement
@@ -64,7 +64,7 @@ class TimelineLanes(QObject):
         self._selection = EMPTY
         self._found: dict[int, Any] | None = None
         self.commit: Commit = lambda _text, _before, after, apply: apply(after)
-        self.ready = False
+        self.ready = is_warm()
         self._text_scale = 1.0
         self.session = Session()
         self._job = self.session
@@ -76,7 +76,8 @@ class TimelineLanes(QObject):
         self.looks = LaneLooks(work, self._lods, self)
         self.looks.recoloured.connect(self._dress)
         self.looks.filtered.connect(self._place)
-        work.submit("timeline loops", lambda _: warm_up(), self._loops_ready)
+        if not self.ready:
+            work.submit("timeline loops", lambda _: warm_up(), self._loops_ready)
 
     # arrangement
 

@@ -53,6 +53,7 @@ class WorkRunner(QObject):
         self._when_stopped: dict[str, Callable[[Exception], None] | None] = {}
         self._running: set[Future[Any]] = set()
         self._pending = 0
+        self._held: list[Callable[[], None]] | None = None
         # Queued, also where a job ended before its callback was added (which then runs here): no result comes before
         # submit() has returned, or before what the job told on its way.
         self._finished.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
@@ -77,10 +78,28 @@ class WorkRunner(QObject):
         self._when_stopped[key] = failed
         self._pending += 1
         self.busy_changed.emit(self._pending)
-        future = (self._long_pool if long else self._pool).submit(job, token)
-        self._running.add(future)
-        future.add_done_callback(lambda f: self._tell((key, token, f, done, failed)))
+
+        def start() -> None:
+            future = (self._long_pool if long else self._pool).submit(job, token)
+            self._running.add(future)
+            future.add_done_callback(lambda f: self._tell((key, token, f, done, failed)))
+
+        if self._held is None:
+            start()
+        else:
+            self._held.append(start)
         return token
+
+    def hold(self) -> None:
+        """Let requests wait from now on: what is about to be shown needs the cores."""
+        if self._held is None:
+            self._held = []
+
+    def go_on(self) -> None:
+        """Run what waits, in the order in which it was asked for, and hold no more."""
+        held, self._held = self._held, None
+        for start in held or ():
+            start()
 
     def _tell(self, packed: tuple[str, CancelToken, Future[Any], Callable[[Any], None], Any]) -> None:
         """Runs in the thread of the job."""
@@ -140,6 +159,7 @@ class WorkRunner(QObject):
         for token in self._latest.values():
             token.cancel()
         self._latest.clear()
+        self._held = None
         for pool in (self._pool, self._long_pool):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(list(self._running), seconds)

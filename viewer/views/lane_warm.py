@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +16,8 @@ from viewer.jit.raster import mark, sample
 from viewer.jit.row_search import find_wide, first_from, first_touching
 from viewer.jit.stamp import hatch, stamp
 from viewer.views.palette import INKS
+
+_warm: Final = threading.Event()
 
 
 def draw_rows(
@@ -113,3 +118,9 @@ def warm_up() -> None:
     find_wide(times, durs, begin, end, which + 99, which, 0, 40, 1, found, found.copy())
     first_from(times, 0, 4, 0)
     first_touching(times, durs, 0, 4, 0)
+    _warm.set()
+
+
+def is_warm() -> bool:
+    """Whether painting need not wait for any loop: :func:`warm_up` has run."""
+    return _warm.is_set()

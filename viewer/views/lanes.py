@@ -27,7 +27,7 @@ from viewer.views.lane_looks import Look, Matched
 from viewer.views.lane_names import EMPTY_NAMES, MOST_BOXES, find_boxes, find_names
 from viewer.views.lane_plan import NO_LINES, Line, Plan, SourceRows, plan, summary_rows
 from viewer.views.lane_tree import LANE_PAD, RowHeight, build_tree, default_row_height, full_row_height, place, shrinks
-from viewer.views.lane_warm import draw_rows, stamp_names, warm_up
+from viewer.views.lane_warm import draw_rows, is_warm, stamp_names, warm_up
 from viewer.views.palette import DIM, INKS, palette, rgb
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "build_tree",
     "default_row_height",
     "full_row_height",
+    "is_warm",
     "place",
     "shrinks",
     "stamp_names",

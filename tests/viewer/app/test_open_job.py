@@ -115,6 +115,22 @@ def test_a_first_file_shows_before_the_last_is_read(qtbot: QtBot, make: Callable
     assert not controller.running
 
 
+def test_a_first_file_does_not_wait_for_the_next_look(
+    qtbot: QtBot, make: Callable[..., JobController], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("viewer.app.open_job.POLL_MS", 10_000_000)
+    opener = FakeOpener(job(3), step=threading.Semaphore(2))
+    controller = make(opener)
+    shown: list[int] = []
+    controller.snapshot.connect(lambda session: shown.append(len(session.inputs)))
+    with qtbot.waitSignal(controller.snapshot):
+        controller.open([Path("x")])
+    assert shown in ([1], [2])  # the second may be there as well by then
+    with qtbot.waitSignal(controller.ended):
+        opener.step.release()
+    assert len(shown) == 1  # what came after it is in the ending
+
+
 def test_progress_names_every_file_from_the_start(qtbot: QtBot, make: Callable[..., JobController]) -> None:
     opener = FakeOpener(job(2), step=threading.Semaphore(1))
     controller = make(opener)

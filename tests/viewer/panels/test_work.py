@@ -68,6 +68,36 @@ def test_the_newest_request_of_a_key_wins(runner: WorkRunner, qtbot: QtBot) -> N
     assert sorted(got) == ["new", "other key"]
 
 
+def test_held_requests_run_in_their_order_when_it_goes_on(runner: WorkRunner, qtbot: QtBot) -> None:
+    got: list[str] = []
+    runner.submit("before", lambda _: "before", got.append)
+    runner.hold()
+    begun: list[str] = []
+    old = runner.submit("a", lambda _: begun.append("old"), got.append)
+    runner.submit("a", lambda _: "new", got.append)
+    runner.submit("long", lambda _: "long", got.append, long=True)
+    assert old.cancelled
+    qtbot.waitUntil(lambda: got == ["before"])
+    assert runner.pending == 3
+    assert not begun
+    runner.hold()
+    runner.go_on()
+    runner.submit("after", lambda _: "after", got.append)
+    qtbot.waitUntil(lambda: runner.pending == 0)
+    assert sorted(got[1:]) == ["after", "long", "new"]
+    runner.go_on()
+
+
+def test_what_is_held_when_the_window_closes_never_runs(qtbot: QtBot) -> None:
+    runner = WorkRunner()
+    runner.hold()
+    ran: list[None] = []
+    runner.submit("a", lambda _: ran.append(None), lambda _: None)
+    runner.shutdown()
+    runner.go_on()
+    assert not ran
+
+
 def test_a_failure_reaches_its_handler(runner: WorkRunner, qtbot: QtBot) -> None:
     errors: list[Exception] = []
 

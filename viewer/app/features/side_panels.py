@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
 
+from viewer.app import collector
 from viewer.app.features.base import Feature
 from viewer.app.features.saving_rows import save_rows
 from viewer.app.panel_table import PANELS, PanelSpec
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from viewer.base.findings import Finding
     from viewer.panels.files import FilesPanel
 
-FIRST_FRAME_MS: Final = 30
-"""Lanes are painted before the panels are loaded."""
+MOST_HELD_MS: Final = 1000
+"""Nobody waits longer for lanes that are not painted: the window may be hidden."""
 
 
 def load_panels() -> None:
@@ -60,6 +61,10 @@ class SidePanels(Feature):
         self._timer.setSingleShot(True)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._make_next)
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(MOST_HELD_MS)
+        self._patience.timeout.connect(self._go_on)
         window.warm_up.engine_loaded.connect(self.fill, Qt.ConnectionType.QueuedConnection)
         window.controller.opening.connect(self._opening)
         window.controller.snapshot.connect(self._snapshot)
@@ -79,10 +84,14 @@ class SidePanels(Feature):
         """Whether all panels are there."""
         return self._left == []
 
-    def attach(self, _: Workspace) -> None:
+    def attach(self, workspace: Workspace) -> None:
         """Go on when the lanes are on the screen."""
-        if self._shows or not self.window.controller.running:
+        workspace.work.hold()
+        workspace.timeline.canvas.shown.connect(self._go_on, Qt.ConnectionType.QueuedConnection)
+        if not self.window.controller.running and not self._shows:
             self._go_on()
+        elif self._shows:
+            self._patience.start()
 
     def fill(self) -> None:
         """Begin, once the timeline is there; a second call does nothing."""
@@ -101,7 +110,7 @@ class SidePanels(Feature):
     def _snapshot(self, _: object) -> None:
         self._shows = True
         if self.window.workspace is not None:
-            self._go_on()
+            self._patience.start()
 
     def _ended(self, ending: Ending) -> None:
         self._shows |= ending.session is not None
@@ -111,7 +120,12 @@ class SidePanels(Feature):
             self._go_on()
 
     def _go_on(self) -> None:
-        QTimer.singleShot(FIRST_FRAME_MS, self, self.window.warm_up.go_on)
+        """Lanes are on the screen, or there are none."""
+        self._patience.stop()
+        collector.set_apart()
+        self.window.warm_up.go_on()
+        if self.window.workspace is not None:
+            self.window.workspace.work.go_on()
 
     def set_failures(self, failures: Sequence[InputError], skipped: Sequence[Finding]) -> None:
         """Tell the Import panel, now or when it is there, what did not open and what is no trace."""
@@ -123,6 +137,7 @@ class SidePanels(Feature):
         """The window closes: make no more."""
         self._left = []
         self._timer.stop()
+        self._patience.stop()
 
     def _make_next(self) -> None:
         workspace = self.window.workspace
