@@ -53,13 +53,13 @@ def folder(kept_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def first_from(found: dict[str, Kept]) -> Code:
-    return found["raster.first_from"].code
+    return found["row_search.first_from"].code
 
 
 def test_every_kernel_that_paints_is_kept(kept: dict[str, Kept]) -> None:
     """One that is not makes a start wait for the compiler."""
     assert sorted(kept) == sorted(e.name for e in entries_to_keep())
-    assert {"raster.sample", "raster.compose", "raster.mark", "lod._fill", "stamp.stamp"} <= kept.keys()
+    assert {"raster.sample", "compose.compose", "raster.mark", "lod._fill", "stamp.stamp"} <= kept.keys()
 
 
 def test_kept_code_does_what_the_compiler_runs(kept: dict[str, Kept]) -> None:
@@ -106,7 +106,7 @@ def test_kept_code_runs_without_the_compiler(kept_file: Path) -> None:
 
 
 def test_the_compiler_takes_over(folder: Path) -> None:
-    kernel: Any = dispatcher_of("raster.first_from")
+    kernel: Any = dispatcher_of("row_search.first_from")
     assert adopt(folder)
     assert isinstance(kernel._run, Code)
     assert adopt(folder)
@@ -135,7 +135,7 @@ def test_arguments_of_other_types_go_to_the_compiler(args: tuple[Any, ...], kept
     kernel = Kernel(lambda *_: None, None)
     kernel._dispatcher = lambda *given: asked.append(given)
     code = first_from(kept)
-    entry = kept["raster.first_from"].entry
+    entry = kept["row_search.first_from"].entry
     other = Code(kernel, 1, entry.types, "int64")  # an address that nobody may call
     assert other(*args) is None
     assert [len(given) for given in asked] == [len(args)]
@@ -164,7 +164,7 @@ def test_an_error_of_the_code_is_one(kept: dict[str, Kept]) -> None:
     address = ctypes.cast(fails, ctypes.c_void_p).value
     assert address is not None
     with pytest.raises(RuntimeError, match="first_from ended with status 1"):
-        Code(kept["raster.first_from"].kernel, address, ("int64",), "none")(5)
+        Code(kept["row_search.first_from"].kernel, address, ("int64",), "none")(5)
 
 
 def damage(data: bytes) -> dict[str, bytes]:
@@ -195,7 +195,7 @@ def test_a_damaged_file_is_not_used_and_goes(what: str, folder: Path, caplog: py
     assert not adopt(folder)
     assert not path.exists()
     assert str(path) in caplog.text
-    assert not isinstance(dispatcher_of("raster.first_from")._run, Code)
+    assert not isinstance(dispatcher_of("row_search.first_from")._run, Code)
 
 
 @pytest.mark.parametrize(
