@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from viewer.analyses.ahead import looking_ahead
 from viewer.analyses.findings.base import Detector, Evidence, JobFinding
 from viewer.analyses.findings.ranking import ranked
 from viewer.base.errors import Cancelled
@@ -82,13 +84,14 @@ def job_findings(
     token = cancel or CancelToken()
     kept = session.card_memo("findings", Memo)  # a lock of its own: other panels do not wait for a detector
     out: dict[str, JobFinding] = {}
-    for name in DETECTORS:
-        token.check()
-        for found in kept.get(name, partial(_found, session, name, token)):
-            if found.id not in out:
-                out[found.id] = found
-                if on_found is not None:
-                    on_found(found)
+    with contextlib.nullcontext() if all(name in kept for name in DETECTORS) else looking_ahead(session, token):
+        for name in DETECTORS:
+            token.check()
+            for found in kept.get(name, partial(_found, session, name, token)):
+                if found.id not in out:
+                    out[found.id] = found
+                    if on_found is not None:
+                        on_found(found)
     return tuple(r.finding for r in ranked(out.values()))
 
 
