@@ -268,7 +268,7 @@ def _why(session: Session, found: Evidence, group: int, column: int, pairs: Sequ
             return "another file states the same rank for the same time"
         return "its file counts time from another origin"
     if any(column in (p.hub, p.member) for p in pairs):
-        return "its operations are shared with ranks that no other opened rank meets"
+        return "its operations join it with none of the aligned ranks: others are missing, or it is of another run"
     if bool((found.matches.node == group).any()):
         return f"fewer than {FEWEST} shared operations whose ends agree"
     return "no operation is shared with another opened rank"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.collective.evidence import Evidence
 from viewer.analyses.collective.lines import Line, fit, flat
+from viewer.analyses.collective.one_job import of_one_job
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -63,17 +64,25 @@ def differences(found: Evidence, node: I64, used: NDArray[np.bool_]) -> list[Dif
         columns, member = np.unique(node[mine], return_inverse=True)
         ends = np.full((len(ops), len(columns)), np.nan)
         ends[op, member] = found.end[mine]
-        pairs = _against_members(ends)
-        if len(columns) >= MANY and len(pairs) == len(columns) - 1:
-            pairs = _against_median(ends, pairs)
-        for hub, m, x, y in pairs:
-            line = fit(x, y)
-            if abs(line.slope) > STEEPEST:
-                line = flat(y)
-            if line.spread <= WIDEST_NS and line.count >= FEWEST:
-                out.append(Difference(virtual if hub < 0 else int(columns[hub]), int(columns[m]), x, y, line, x))
-        virtual += bool(pairs and pairs[0][0] < 0)
+        starts = np.full_like(ends, np.nan)
+        starts[op, member] = found.start[mine]
+        for part in of_one_job(starts, ends):
+            virtual += _lines(ends[:, part], columns[part], virtual, out)
     return out
+
+
+def _lines(ends: F64, columns: I64, virtual: int, out: list[Difference]) -> int:
+    """Add the differences of some members of a group; how many columns beyond those of the ranks they need."""
+    pairs = _against_members(ends)
+    if len(columns) >= MANY and len(pairs) == len(columns) - 1:
+        pairs = _against_median(ends, pairs)
+    for hub, m, x, y in pairs:
+        line = fit(x, y)
+        if abs(line.slope) > STEEPEST:
+            line = flat(y)
+        if line.spread <= WIDEST_NS and line.count >= FEWEST:
+            out.append(Difference(virtual if hub < 0 else int(columns[hub]), int(columns[m]), x, y, line, x))
+    return int(bool(pairs and pairs[0][0] < 0))
 
 
 _Differences = list[tuple[int, int, F64, F64]]

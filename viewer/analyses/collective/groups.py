@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.collective.group_split import split
 from viewer.analyses.collective.kinds import POINT_TO_POINT
 from viewer.analyses.collective.operations import LocalGroup, Operations, operations
 from viewer.store.meta import ProcessGroup
@@ -28,6 +29,10 @@ _PURPOSES: Final = tuple(
     )
 )
 """What names and descriptions of groups say, in this order: a data-parallel group of experts is one of ep."""
+
+
+_Users = list[tuple[int, int, LocalGroup, tuple[int, ...] | None, str]]
+"""(input, number of its local group, what it states, ranks, from what) of those that use a group of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ def job_groups(session: Session) -> JobGroups:
 def _build(session: Session) -> JobGroups:
     world = world_size(session)
     numbers: dict[tuple[object, ...], int] = {}
-    found: list[list[tuple[int, int, LocalGroup, tuple[int, ...] | None, str]]] = []
+    found: list[_Users] = []
     of_local: list[I32] = []
     for item in session.inputs:
         table = operations(item.trace)
@@ -92,6 +97,7 @@ def _build(session: Session) -> JobGroups:
             found[number].append((item.index, i, local, ranks, source))
             mapping[i] = number
         of_local.append(mapping)
+    _tell_apart(session, found, of_local)
     groups = []
     for number, users in enumerate(found):
         _, _, local, ranks, source = users[0]
@@ -111,6 +117,34 @@ def _build(session: Session) -> JobGroups:
             )
         )
     return JobGroups(tuple(groups), tuple(of_local))
+
+
+def _tell_apart(session: Session, found: list[_Users], of_local: list[I32]) -> None:
+    """Groups that more ranks use than they have members are several: split them, or leave their operations alone."""
+    for number in range(len(found)):
+        users = found[number]
+        local = users[0][2]
+        size, ranks = local.size, users[0][3]
+        if ranks is not None or size is None or len({session.group_of(i).id for i, *_ in users}) <= size:
+            continue
+        known = [(session.inputs[i].rank, i, j) for i, j, *_ in users]
+        told = None
+        if all(rank is not None for rank, _, _ in known):
+            told = split([(int(r or 0), operations(session.inputs[i].trace), j) for r, i, j in known], size)
+        parts: dict[int, _Users] = {}
+        for (rank, i, j), user in zip(known, users, strict=True):
+            if told is None:
+                of_local[i][j] = -1
+            else:
+                parts.setdefault(told[int(rank or 0)], []).append(user)
+        for k, part in enumerate(parts.values()):
+            at = number if k == 0 else len(found)
+            if k:
+                found.append(part)
+            else:
+                found[number] = part
+            for i, j, *_ in part:
+                of_local[i][j] = at
 
 
 def world_size(session: Session) -> int | None:

@@ -98,10 +98,12 @@ class Lateness:
         return round(own), round(inherited), round(caused)
 
     def errors_of(self, group: int) -> tuple[int, int] | None:
-        """How far own and inherited of :meth:`of` may be off, ns; None where a rank has none."""
+        """How far own and inherited of :meth:`of` may be off, ns; None for a rank without, or an unsure clock."""
         if self.of(group) is None:
             return None
         i = self.ranks.index(group)
+        if np.isnan(self.own_error[i]):
+            return None
         return round(float(self.own_error[i])), round(float(self.inherited_error[i]))
 
 

@@ -12,9 +12,11 @@ from viewer.analyses.collective.as_peers import as_fast_as_peers
 from viewer.analyses.collective.lateness import lateness
 from viewer.analyses.collective.roles import roles
 from viewer.app.clocks import settle_clocks
+from viewer.base.frames import TableFrame
 from viewer.exporters.report import report
 from viewer.jit.replay import replay
 from viewer.store.session import Session
+from viewer.views.stragglers import stragglers
 
 
 def aligned(job: RankJob) -> Session:
@@ -126,3 +128,19 @@ def test_without_a_peer_ranks_that_run_the_same_kernels_tell() -> None:
     # Its peer is not open; ranks of other roles run the same kernels, so they tell.
     assert found.of(4) is not None
     assert found.ranking()[0] == 4
+
+
+def test_a_rank_whose_clock_is_not_aligned_has_no_error_to_state() -> None:
+    # Ranks 2 and 3 meet the others by sends alone: their clocks are left as they are.
+    session = aligned(RankJob(ranks=4, steps=6, world_operations=False, late_ns={3: 4_000_000}))
+    found = lateness(session)
+    assert found is not None
+    assert found.of(3) is not None
+    assert found.errors_of(3) is None
+    row = report(session)["ranks"][3]["straggler"]
+    assert (row["own_late_error_ns"], row["inherited_late_error_ns"]) == (None, None)
+    assert "±" not in " ".join(next(r for r in (stragglers(session).table or fail()).rows if r[0] == "rank 3")[2:4])
+
+
+def fail() -> TableFrame:
+    raise AssertionError("no table")

@@ -162,3 +162,38 @@ def test_two_ranks_of_many_without_metadata(shared: Path, tmp_path: Path) -> Non
     found = align(session)
     assert (found.reference, found.match_rate) == (None, None)
     assert all(o.peer.tolist() == [ABSENT] * 10 for o in (operations(i.trace) for i in session.inputs))
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_groups_that_no_name_tells_apart_are_told_by_their_ends(stride: int) -> None:
+    """Four groups of two of eight ranks: neighbours, two or four apart; each file knows the size of its own alone."""
+    random = np.random.default_rng(stride)
+    members = {r: r // (2 * stride) * 2 * stride + r % stride for r in range(8)}
+    traces = []
+    for rank in range(8):
+        events = []
+        for n in range(8):
+            end = 1_000_000 * (n + 1) + int(np.random.default_rng([members[rank], n]).integers(0, 400_000))
+            about = {"group_size": 2, "seq": n}
+            end += int(random.integers(0, 500)) + 90_000 * rank  # the rank's clock
+            events.append(
+                kernel("ncclDevKernel_AllReduce", end - 50_000, 50_000, stream=20, collective="allreduce", about=about)
+            )
+        traces.append(make_trace(*events, path=f"rank-{rank}.json", rank=rank, rank_source="distributedInfo"))
+    session = make_session(*traces)
+    found = matches(session)
+    assert found.present().tolist() == [2] * 32
+    pairs = {tuple(session.groups[n].rank for n in found.node[a : a + 2]) for a in found.offset[:-1].tolist()}
+    assert pairs == {(r, r + stride) for r in range(8) if members[r] == r}
+
+
+def test_where_nothing_tells_groups_apart_their_operations_stay_alone() -> None:
+    about = [{"group_size": 2, "seq": n} for n in range(8)]
+    traces = [
+        make_trace(
+            *[kernel("ncclAllReduce", 1_000 * n, 500, collective="allreduce", about=about[n]) for n in range(8)],
+            path=f"rank-{rank}.json", rank=rank, rank_source="distributedInfo",
+        )
+        for rank in range(4)
+    ]  # fmt: skip
+    assert len(matches(make_session(*traces))) == 0
