@@ -101,8 +101,16 @@ class Workspace(QObject):
         """Select another run of the selected slice's name: "next", "previous" or "slowest"."""
         chosen = self.context.selection.slice
         if chosen is None:
+            self.timeline.walk.said.emit("Select a slice first.")
             return
         session = self.session
+
+        def done(found: SliceRef | None) -> None:
+            if found is not None:
+                self.context.jump(found)
+            else:
+                place = "last" if which == "next" else "first"
+                self.timeline.walk.said.emit(f"This is the {place} run of this name in its trace.")
 
         def find(cancel: CancelToken) -> SliceRef | None:
             cancel.check()
@@ -112,11 +120,7 @@ class Workspace(QObject):
             row = pick_run(runs_of(trace, chosen.index), trace.slices.dur_ns, chosen.index, which)
             return None if row is None else SliceRef(chosen.input, row)
 
-        self.work.submit("go", find, self._go, self._go_failed)
-
-    def _go(self, found: SliceRef | None) -> None:
-        if found is not None:
-            self.context.jump(found)
+        self.work.submit("go", find, done, self._go_failed)
 
     def _go_failed(self, error: Exception) -> None:
         log.error("finding another run failed", exc_info=error)

@@ -413,10 +413,20 @@ def test_runs_of_a_name(qtbot: QtBot, windows: Windows, job_folder: Path) -> Non
     assert len(gemms) == 2
     assert not window.actions_["next_run"].isEnabled()
     workspace.context.select(Selection(slice=SliceRef(0, gemms[0]), group=0))
-    for action, row in (("next_run", 1), ("next_run", 1), ("previous_run", 0), ("slowest_run", 1)):
+    said: list[str] = []
+    workspace.timeline.walk.said.connect(said.append)
+    for action, row, words in (
+        ("next_run", 1, ""),
+        ("next_run", 1, "last run"),
+        ("previous_run", 0, ""),
+        ("previous_run", 0, "first run"),
+        ("slowest_run", 1, ""),
+    ):
+        said.clear()
         window.actions_[action].trigger()
         qtbot.waitUntil(lambda: workspace.work.pending == 0, timeout=PATIENCE)
         assert workspace.context.selection.slice == SliceRef(0, gemms[row]), action
+        assert [words in text for text in said] == [True] * bool(words), "what leads nowhere is said"
 
 
 def test_the_keys_and_about_dialogs_open(qtbot: QtBot, windows: Windows) -> None:
