@@ -122,18 +122,22 @@ def _also_async(tracks: Tracks) -> Tracks:
 
 def _texts(scanned: Scanned) -> tuple[list[str], NDArray[np.int64], NDArray[np.bool_]]:
     """Distinct texts, where each scanned string went among them, and which of those had to be mended."""
-    numbers: dict[str, int] = {}
-    place: list[int] = []
-    mended: list[bool] = []
-    for raw in scanned.strings.texts():
+    texts: list[str] = []
+    changed: list[tuple[int, bool]] = []
+    for number, raw in enumerate(scanned.strings.texts()):
         text, bad = decode_text(raw)
-        number = numbers.setdefault(text, len(numbers))
-        place.append(number)
-        if number == len(mended):
-            mended.append(bad)
-        elif bad:
-            mended[number] = True
-    return list(numbers), np.array(place, np.int64), np.array(mended, np.bool_)
+        texts.append(text)
+        if bad or b"\\" in raw:
+            changed.append((number, bad))
+    mended = np.zeros(len(texts), np.bool_)
+    if not changed:  # what was written as it is cannot come twice
+        return texts, np.arange(len(texts)), mended
+    mended[[number for number, bad in changed if bad]] = True
+    numbers: dict[str, int] = {}
+    place = np.fromiter((numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts))
+    kept = np.zeros(len(numbers), np.bool_)
+    kept[place[mended]] = True
+    return list(numbers), place, kept
 
 
 def _index(strings: list[str], text: str) -> int:

@@ -167,7 +167,7 @@ class PickleColumns:
             parts = window.text(at + 1, at + 400).split(b"\n")[:2]
             names = [p.decode("utf-8", "replace") for p in parts]
         elif window.text(at, at + 1) == b"\x93" and self._values.rows >= 2:
-            texts = self._texts.texts()
+            texts = list(self._texts.texts())
             tags, values = self._values.column("tag")[-2:], self._values.column("value")[-2:]
             if not (tags == machine.TEXT).all():
                 return ""

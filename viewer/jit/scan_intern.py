@@ -6,6 +6,7 @@ table is full a kernel raises the OVERFLOW word; the caller grows the table and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from viewer.jit.scan_load import apart, load64, load_id, load_int, store8, store
 _SLOTS, _MASK, _ENTRIES, _CAPACITY, _COUNT, _ARENA, _USED, _ARENA_SIZE, _OVERFLOW = (8 * k for k in range(9))
 
 EMPTY_SLOT: Final = 0xFFFFFFFF
+_AT_ONCE: Final = 1 << 14
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
@@ -252,8 +254,11 @@ class StringTable:
         _, offset, size = self._entries[number].tolist()
         return self._arena[offset : offset + size].tobytes()
 
-    def texts(self) -> list[bytes]:
+    def texts(self) -> Iterator[bytes]:
         """All strings by number."""
-        arena = self._arena.tobytes()
-        spans: Any = self._entries[: len(self), 1:].tolist()
-        return [arena[offset : offset + size] for offset, size in spans]
+        for begin in range(0, len(self), _AT_ONCE):  # there may be millions
+            spans: Any = self._entries[begin : min(begin + _AT_ONCE, len(self)), 1:].tolist()
+            first = spans[0][0]
+            arena = self._arena[first : sum(spans[-1])].tobytes()
+            for offset, size in spans:
+                yield arena[offset - first : offset - first + size]

@@ -141,9 +141,9 @@ def _kinds(raw: RawTrace, rules: RuleTable) -> I64:
 
 def _numbers(ids: I64, strings: list[str]) -> Any:
     """The number that an id states: itself, or the trailing one of a text ("stream 7"), else ABSENT."""
-    out = ids.copy()
-    for value in np.unique(ids[ids >= TEXT_ID]):
-        match = _TRAILING_INT.search(strings[int(value) & ~TEXT_ID])
+    distinct, place = np.unique(ids, return_inverse=True)
+    for at in np.flatnonzero(distinct >= TEXT_ID).tolist():
+        match = _TRAILING_INT.search(strings[int(distinct[at]) & ~TEXT_ID])
         number = int(match[1]) if match else ABSENT
-        out[ids == value] = number if abs(number) < TEXT_ID else ABSENT
-    return out
+        distinct[at] = number if abs(number) < TEXT_ID else ABSENT
+    return distinct[place]

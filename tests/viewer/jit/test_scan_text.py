@@ -97,7 +97,7 @@ def test_texts_are_numbered_by_first_appearance(texts: list[bytes]) -> None:
     table = StringTable(capacity=2, arena=8)
     numbers = [table.add(t) for t in texts]
     distinct = list(dict.fromkeys(texts))
-    assert table.texts() == distinct
+    assert list(table.texts()) == distinct
     assert numbers == [distinct.index(t) for t in texts]
 
 
@@ -106,4 +106,4 @@ def test_many_texts() -> None:
     for i in range(20_000):
         assert table.add(b"name %d" % i) == i
     assert table.add(b"name 77") == 77
-    assert table.texts()[19_999] == b"name 19999"
+    assert list(table.texts())[19_999] == b"name 19999"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT, TEXT_ID, LaneKind, Paint
+from viewer.store import arrange
 from viewer.store.assemble import assemble
 from viewer.store.files import columns_in_memory
 from viewer.store.meta import SourceStamp, TraceMeta
@@ -219,3 +221,20 @@ def test_tables_have_their_schema() -> None:
     for table in TABLES:
         columns = columns_in_memory(table, tables.get(table.name) or {})
         assert len(columns) == (1 if table.name in {"slices", "rows", "lanes"} else len(columns))
+
+
+def test_each_of_very_many_text_ids_is_looked_at_once() -> None:
+    """A file may give every event a thread of its own."""
+    n = 3_000
+    ids = np.arange(n, dtype=np.int64) | TEXT_ID
+    strings = [f"stream {i}" if i % 2 else "main" for i in range(n)]
+    looked: list[int] = []
+
+    class Listed(list[str]):
+        def __getitem__(self, at: Any) -> Any:
+            looked.append(at)
+            return super().__getitem__(at)
+
+    found = arrange._numbers(np.concatenate([ids, ids, i64(7)]), Listed(strings))
+    assert found.tolist() == [*([i if i % 2 else ABSENT for i in range(n)] * 2), 7]
+    assert sorted(looked) == list(range(n))
