@@ -214,10 +214,13 @@ def _compare(words: list[str]) -> int:
     parser.add_argument("base", metavar="BASE", help="the run that percentages are of: file, folder, pack or session")
     parser.add_argument("test", metavar="TEST", help="the other run")
     parser.add_argument("--json", metavar="FILE", help="write the comparison as JSON; - for stdout")
+    parser.add_argument("--html", metavar="FILE", help="write it as one self-contained page; - for stdout")
     parser.add_argument("--picture", metavar="FILE", help="paint the causes as a waterfall: out.svg, .png or .pdf")
     parser.add_argument("--window", action="store_true", help="open both in a window, lanes on linked axes")
     _job_options(parser)
     options = parser.parse_intermixed_args(words)
+    if options.json == options.html == "-":
+        raise UsageError("--json and --html cannot both go to stdout: name a file for one of them")
     base, test = _paths([options.base, options.test])
     if options.window:
         from viewer.app.launch import open_window
@@ -226,7 +229,7 @@ def _compare(words: list[str]) -> int:
     from viewer.app.compare_command import compare_command
 
     picture = Path(options.picture) if options.picture else None
-    return compare_command(base, test, job_options(options), options.json, picture)
+    return compare_command(base, test, job_options(options), options.json, picture, options.html)
 
 
 def _pack(words: list[str]) -> int:

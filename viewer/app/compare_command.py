@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from viewer.app.analyze import check_writable, open_job, with_session, write_file
 from viewer.app.console import complain, say, say_bytes
@@ -14,12 +14,20 @@ if TYPE_CHECKING:
     from viewer.store.session import Session
 
 PICTURE_WIDTH: Final = 1280
+PAGE_WIDTH: Final = 1160
+PAGE_ROW: Final = 24
+"""Logical px: the width of the page's text, the height of a bar with its share of the margin."""
 
 
 def compare_command(
-    base: Path, test: Path, options: JobOptions, json: str | None = None, picture: Path | None = None
+    base: Path,
+    test: Path,
+    options: JobOptions,
+    json: str | None = None,
+    picture: Path | None = None,
+    html: str | None = None,
 ) -> int:
-    """Open both runs and write what changed: a summary to stdout, or JSON, and a picture.
+    """Open both runs and write what changed: a summary to stdout, or JSON or a page, and a picture.
 
     Args:
         base: the run that percentages are of: a file, folder, archive, pack or session.
@@ -27,12 +35,14 @@ def compare_command(
         options: how files make a job; they hold for both.
         json: where the report goes ("-" for stdout); None for a summary.
         picture: where the waterfall is painted to (svg, png or pdf).
+        html: where the page goes ("-" for stdout); None for none.
 
     Returns:
         0, also where the runs cannot be compared (which is said); 2 when one of them does not open.
     """
-    if json not in (None, "-"):
-        check_writable(Path(str(json)))
+    for written in (json, html):
+        if written not in (None, "-"):
+            check_writable(Path(str(written)))
     if picture is not None:
         from viewer.exporters.picture import picture_format
 
@@ -49,17 +59,39 @@ def compare_command(
 
     found = compare(runs[0], runs[1])
     data = compare_report(found)
-    if json is None:
+    title = f"{_name(base)} → {_name(test)}"
+    if html is not None:
+        _write(html, _page(found, data, title))
+    if json is not None:
+        _write(json, encode_compare(data))
+    elif html is None:
         from viewer.exporters.compare_summary import compare_summary
 
         say(compare_summary(data))
-    elif json == "-":
-        say_bytes(encode_compare(data))
-    else:
-        write_file(Path(json), encode_compare(data))
     if picture is not None:
-        return _paint(found, picture, f"{_name(base)} → {_name(test)}")
+        return _paint(found, picture, title)
     return 0
+
+
+def _write(where: str, data: bytes) -> None:
+    if where == "-":
+        say_bytes(data)
+    else:
+        write_file(Path(where), data)
+
+
+def _page(found: Comparison, data: dict[str, Any], title: str) -> bytes:
+    """The comparison as a page; the waterfall is painted without Qt."""
+    from viewer.app.themes import load_theme
+    from viewer.exporters.html_compare import compare_page
+    from viewer.exporters.svg import svg_text
+    from viewer.views.compare_waterfall import bars, waterfall_scene
+
+    def waterfall(theme: str) -> str:
+        size = PAGE_WIDTH, PAGE_ROW * (len(bars(found)) + 1)
+        return svg_text(waterfall_scene(found, load_theme(theme), size))
+
+    return compare_page(data, title, waterfall if found.waterfall is not None else None).encode("utf-8")
 
 
 def _open(path: Path, options: JobOptions) -> Session | None:

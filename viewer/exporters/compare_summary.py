@@ -15,14 +15,14 @@ Json = dict[str, Any]
 TOP: Final = 8
 MOST_RANKS: Final = 8
 NAME: Final = 60
-_FIGURES: Final = (
+FIGURES: Final = (
     ("step", "span_ns"),
     ("compute", "compute_ns"),
     ("exposed comm", "comm_exposed_ns"),
     ("exposed memory", "memory_exposed_ns"),
     ("idle", "idle_ns"),
 )
-_TABLES: Final = (
+TABLES: Final = (
     ("kernels", "kernel"),
     ("collectives", "operation"),
     ("operators", "operator (GPU time it launched)"),
@@ -35,8 +35,8 @@ def compare_summary(report: Json) -> str:
     """Text of some 60 lines of ``compare_report``'s data."""
     if not report["comparable"]:
         return f"not comparable: {report['reason']}\n"
-    blocks = [_head(report), _identity(report), _causes(report), _fingerprint(report), _ranks(report)]
-    blocks += [_table(report, key, title) for key, title in _TABLES]
+    blocks = [head_lines(report), _identity(report), _causes(report), _fingerprint(report), _ranks(report)]
+    blocks += [_table(report, key, title) for key, title in TABLES]
     blocks += [_surroundings(report), _findings(report), _notes(report)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -51,12 +51,14 @@ def in_percent(value: float | None) -> str:
     return "" if not value else f"{'−' if value < 0 else '+'}{abs(value):.1f} %"
 
 
-def _head(report: Json) -> list[str]:
+def head_lines(report: Json) -> list[str]:
+    """The outcome in sentences: what was compared, the step, the kernels' time."""
     base, test, step = report["base"], report["test"], report["step"]
     files = tuple(len(report[s]["inputs"]) for s in ("base", "test"))
     by = "steps" if report["part"]["by"] == "step" else "traces"
+    pairs = report["part"]["pairs"]
     lines = [
-        f"base {_files(files[0])}, test {_files(files[1])}: {report['part']['pairs']:,} pairs of {by} "
+        f"base {_files(files[0])}, test {_files(files[1])}: {pairs:,} {'pair' if pairs == 1 else 'pairs'} of {by} "
         f"on {base['ranks']:,} {'rank' if base['ranks'] == 1 else 'ranks'}"
     ]
     if report["identical"]:
@@ -73,7 +75,7 @@ def _head(report: Json) -> list[str]:
         f"kernel time {format_duration(base['compared_sum_ns'])} → {format_duration(test['compared_sum_ns'])}: "
         f"{change} (sum over all)"
     )
-    if not any(_differing(report, key) for key, _ in _TABLES):
+    if not any(differing(report, key) for key, _ in TABLES):
         lines.append("no kernel, operation, operator or gap differs")
     return lines
 
@@ -89,14 +91,14 @@ def _identity(report: Json) -> list[str]:
     by_step = report["part"]["by"] == "step"
     table = [("median over steps" if by_step else "whole trace", "base", "", "test", "", "change")]
     whole = [found["span_ns"][side]["median_ns"] for side in ("base", "test")]
-    for title, key in _FIGURES:
+    for title, key in FIGURES:
         one, other = found[key]["base"], found[key]["test"]
         table.append(
             (
                 title if by_step or key != "span_ns" else "span",
-                _with_spread(one),
+                with_spread(one),
                 format_share(one["median_ns"], whole[0]),
-                _with_spread(other),
+                with_spread(other),
                 format_share(other["median_ns"], whole[1]),
                 signed(other["median_ns"] - one["median_ns"]),
             )
@@ -104,7 +106,8 @@ def _identity(report: Json) -> list[str]:
     return aligned(table)
 
 
-def _with_spread(scatter: Json) -> str:
+def with_spread(scatter: Json) -> str:
+    """A median with its spread, where it has one."""
     text = format_duration(scatter["median_ns"], 2)
     return text if not scatter["spread_ns"] else f"{text} ± {format_duration(scatter['spread_ns'], 2)}"
 
@@ -118,11 +121,11 @@ def _causes(report: Json) -> list[str]:
     for cause in moved[:TOP]:
         text = printable(bare_name(cause["label"]), NAME)
         text += f", mostly on {printable(cause['mostly_on'], 30)}" if cause["mostly_on"] else ""
-        table.append((signed(cause["delta_ns"]), in_percent(_share(cause["delta_ns"], base)), sure(cause), text))
+        table.append((signed(cause["delta_ns"]), in_percent(share_of(cause["delta_ns"], base)), sure(cause), text))
     rest = sum(c["delta_ns"] for c in moved[TOP:])
     if len(moved) > TOP:
         count = len(moved) - TOP
-        table.append((signed(rest), in_percent(_share(rest, base)), "", f"{count} further cause{'s'[: count > 1]}"))
+        table.append((signed(rest), in_percent(share_of(rest, base)), "", f"{count} further cause{'s'[: count > 1]}"))
     return aligned(table, (2, 3))
 
 
@@ -143,7 +146,8 @@ def _fingerprint(report: Json) -> list[str]:
     return lines
 
 
-def _share(part: int, whole: int) -> float | None:
+def share_of(part: int, whole: int) -> float | None:
+    """A part in percent of a whole; None without one."""
     return 100 * part / whole if whole else None
 
 
@@ -167,7 +171,7 @@ def _ranks(report: Json) -> list[str]:
 
 
 def _table(report: Json, key: str, title: str) -> list[str]:
-    rows = _differing(report, key)
+    rows = differing(report, key)
     certain = [r for r in rows if r["own_significant"] or r["significant"]]
     if report["part"]["noise_known"] and key in ("operators", "host", "gaps"):
         rows = certain
@@ -188,13 +192,15 @@ def _table(report: Json, key: str, title: str) -> list[str]:
                 format_duration(row["step_test_ns"], 2) if row["test_count"] else "–",
                 counts,
                 sure({"significant": row["significant"] or row["own_significant"]}),
-                _words(row),
+                row_words(row),
             )
         )
     return aligned(table, (4, 5))
 
 
-def _differing(report: Json, key: str) -> list[Json]:
+def differing(report: Json, key: str) -> list[Json]:
+    """The rows of a table that are not the same in both runs."""
+
     def differs(row: Json) -> bool:
         told = {name for name, pair in row["changed"].items() if pair["base"] != pair["test"]}
         return row["base_ns"] != row["test_ns"] or row["status"] != "both" or bool(told)
@@ -202,7 +208,8 @@ def _differing(report: Json, key: str) -> list[Json]:
     return [r for r in report[key] if differs(r)]
 
 
-def _words(row: Json) -> str:
+def row_words(row: Json) -> str:
+    """A row's name, and what else changed about it."""
     text = printable(short(row["name"]), NAME)
     if row["status"] == "replaced":
         text += f" in place of {printable(' + '.join(bare_name(n) for n in row['base_names']), NAME)}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Final
 
 from viewer.analyses.findings.steady import length_of, steady_of
 from viewer.base.selection import TimeRange
 from viewer.base.time import format_duration
-from viewer.exporters.html_parts import Markup, joined, note, tag
+from viewer.exporters.html_document import themed_image
+from viewer.exporters.html_parts import Markup, joined, note
 
 if TYPE_CHECKING:
     from viewer.exporters.html_page import Page
@@ -25,17 +25,9 @@ def section(page: Page) -> Markup | str | None:
     if found is None:
         return "The files hold no event with a time."
     window, said = found
-    light, dark = (_image(page.picture(window, theme)) for theme in ("light", "dark"))
-    picture = tag(
-        "picture",
-        Markup(f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'),
-        Markup(f'<img class="lanes" src="{light}" alt="Lanes of the job in the window that is named below">'),
-    )
+    light, dark = (page.picture(window, theme) for theme in ("light", "dark"))
+    picture = themed_image(light, dark, "Lanes of the job in the window that is named below")
     return joined((picture, note(said)))
-
-
-def _image(svg: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode("utf-8")).decode("ascii")
 
 
 def window_of(page: Page) -> tuple[TimeRange, str] | None:

@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import importlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import PurePath
 from typing import Any, Final
 
-from viewer import __version__
 from viewer.analyses.findings.registry import job_findings
 from viewer.base.selection import TimeRange
 from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_count
-from viewer.exporters.html_parts import Markup, joined, note, table, tag
+from viewer.exporters.html_document import document
+from viewer.exporters.html_parts import Markup, note, table, tag
 from viewer.exporters.html_sections import SECTIONS
 from viewer.store.session import Session
 from viewer.views.figures import plural
@@ -89,35 +86,7 @@ def html_report(
 
 
 def _document(page: Page) -> str:
-    style = (resources.files("resources") / "report.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
-    ).replace("; frame-ancestors 'none'", "")  # a policy in the page itself cannot say that one
-    parts = [(key, *_section(key, page)) for key in SECTIONS]
-    there = [(key, title, content) for key, title, content in parts if content is not None]
-    nav = tag("nav", *(tag("a", title, href=f"#{key}") for key, title, _ in there))
-    body = joined(
-        (
-            _head(page),
-            nav,
-            *(tag("section", tag("h2", title), content, id=key) for key, title, content in there),
-            tag("footer", f"Made by Rankscope {__version__} from the files named above. Nothing in this page is loaded "
-                "from anywhere else."),
-        )
-    )  # fmt: skip
-    head = joined(
-        (
-            Markup('<meta charset="utf-8">'),
-            Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-            Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            Markup('<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'),
-            tag("title", f"{page.title} · Rankscope"),
-            Markup(f"<style>{style}</style>"),
-        )
-    )
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body><main>{body}</main></body></html>\n'
+    return document(page.title, _head(page), [(key, *_section(key, page)) for key in SECTIONS])
 
 
 def _section(key: str, page: Page) -> tuple[str, Markup | None]:

@@ -1,6 +1,8 @@
 """``rankscope compare``."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,25 @@ def test_json_on_stdout_and_in_a_file(runs, tmp_path, capsysbinary):
     assert json.loads(out.read_text()) == data
 
 
+def test_a_page_that_needs_no_qt(runs, tmp_path):
+    out = tmp_path / "out.html"
+    words = ["compare", *map(str, runs), "--html", str(out)]
+    code = f"import sys; sys.modules['PySide6'] = None; from viewer.app.cli import main; sys.exit(main({words!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    page = out.read_text("utf-8")
+    assert "<h1>base.json → test.json</h1>" in page
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert "gemm" in page
+
+
+def test_a_page_and_json_cannot_share_stdout(runs, capsys):
+    assert main(["compare", *map(str, runs), "--html", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
+    assert main(["compare", *map(str, runs), "--html", "-", "--json", "-"]) == 2
+    assert "cannot both go to stdout" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("qapp")  # a picture makes a QGuiApplication where there is none
 def test_a_picture(runs, tmp_path):
     for name in ("out.svg", "out.png"):
@@ -76,6 +97,7 @@ def test_what_cannot_be_compared_is_said(runs, tmp_path, capsys):
         (["{base}", ""], "is empty"),
         (["{base}", "{base}", "--picture", "out.bmp"], "bmp"),
         (["{base}", "{base}", "--json", "no/such/folder/out.json"], "no folder"),
+        (["{base}", "{base}", "--html", "no/such/folder/out.html"], "no folder"),
     ],
 )
 def test_bad_calls_are_one_sentence(words, part, runs, capsys):
