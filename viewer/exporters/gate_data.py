@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from viewer.analyses.gate.judge import Judgement
 from viewer.base.run_record import RunFigure, RunRecord
+from viewer.base.units import with_minus
 from viewer.base.values import format_value
 
 SCHEMA: Final = "rankscope.check/1"
@@ -91,7 +92,7 @@ def _figure(name: str, figure: RunFigure, judged: Judgement | None) -> Json:
 
 def _alarm(alarm: Alarm, judged: dict[str, Judgement]) -> Json:
     found = judged[alarm.figure]
-    change = "" if found.change is None else f" ({found.change:+.1%})"
+    change = "" if found.change is None else with_minus(f" ({found.change:+.1%})")
     return {
         "figure": alarm.figure,
         "reason": found.reason + change,

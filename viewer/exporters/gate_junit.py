@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
+from viewer.base.units import with_minus
+
 Json = dict[str, Any]
 
 
@@ -38,7 +40,7 @@ def _case(suite: ElementTree.Element, run: Json, figure: Json) -> None:
     case = ElementTree.SubElement(suite, "testcase", name=_clean(figure["name"]), classname=_clean(run["load"]))
     said = f"{figure['value_text']}"
     if figure["baseline"] is not None:
-        change = "" if figure["change"] is None else f"{figure['change']:+.1%} of "
+        change = "" if figure["change"] is None else with_minus(f"{figure['change']:+.1%} of ")
         said += f", {change}{figure['baseline_text']} (band {figure['low_text']} to {figure['high_text']})"
     said = f"{figure['name']} {said}: {figure['reason']}"
     if figure["verdict"] == "regression":

@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 
 from viewer.base.errors import on_one_line
+from viewer.base.units import with_minus
 
 Json = dict[str, Any]
 
@@ -43,7 +44,7 @@ def _rows(run: Json) -> list[str]:
         sign = " " if figure["gate"] else "·"
         text = f"{sign} {figure['name']:<{width}}  {figure['value_text']:>12}"
         if figure["baseline"] is not None:
-            change = "" if figure["change"] is None else f"{figure['change']:+.1%}"
+            change = "" if figure["change"] is None else with_minus(f"{figure['change']:+.1%}")
             text += f"  {change:>7} of {figure['baseline_text']} ({figure['low_text']} to {figure['high_text']})"
         verdict = figure["verdict"]
         if verdict == "regression" and not figure["gate"]:
@@ -100,7 +101,7 @@ def check_markdown(data: Json) -> str:
             "|---|---:|---:|---:|---|---|---|",
         ]
         for figure in run["figures"]:
-            change = "" if figure["change"] is None else f"{figure['change']:+.1%}"
+            change = "" if figure["change"] is None else with_minus(f"{figure['change']:+.1%}")
             band = "" if figure["low"] is None else f"{figure['low_text']} to {figure['high_text']}"
             cells = (
                 e(figure["name"]),

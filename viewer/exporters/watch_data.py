@@ -13,6 +13,7 @@ import numpy as np
 from viewer.analyses.gate.drift import Drift
 from viewer.base.errors import on_one_line
 from viewer.base.run_record import Better
+from viewer.base.units import with_minus
 from viewer.exporters.gate_data import value_text
 from viewer.exporters.gate_text import escape_markdown
 from viewer.views.figures import plural
@@ -101,12 +102,14 @@ def sentence(series: Watched) -> str:
         assert found.total is not None
         way = "worse" if found.worse else "better"
         return (
-            f"drifts {found.per_hour:+.3%} per {per} ({found.low:+.3%} to {found.high:+.3%}), {found.total:+.2%} over "
-            f"{span}: gets {way}{warm}"
+            with_minus(
+                f"drifts {found.per_hour:+.3%} per {per} ({found.low:+.3%} to {found.high:+.3%}), {found.total:+.2%}"
+            )
+            + f" over {span}: gets {way}{warm}"
         )
     if found.kind == "level":
         parts = [
-            f"{'' if c.change is None else format(c.change, '+.2%') + ' '}at {_when(series, c.time)}"
+            f"{'' if c.change is None else with_minus(format(c.change, '+.2%')) + ' '}at {_when(series, c.time)}"
             for c in found.changes[:MOST_CHANGES]
         ]
         more = f" and {len(found.changes) - MOST_CHANGES} more" if len(found.changes) > MOST_CHANGES else ""

@@ -11,6 +11,7 @@ from viewer.app.gate.environment import commits_between
 from viewer.app.gate.explaining import Explained, explain
 from viewer.app.options import JobOptions
 from viewer.base.errors import UsageError
+from viewer.base.units import with_minus
 from viewer.exporters.gate_data import Alarm, value_text
 from viewer.store.baseline import BaselineStore, folder_name
 from viewer.store.session import Session
@@ -76,7 +77,7 @@ def _other_figures(checked: Checked) -> list[str]:
             unit = checked.record.figures[name].unit
             what = "worse" if found.verdict == "regression" else "better"
             before, after = value_text(found.baseline, unit), value_text(found.value, unit)
-            out.append(f"{name} got {what} too: {before} -> {after} ({found.change:+.1%})")
+            out.append(f"{name} got {what} too: {before} -> {after} ({with_minus(format(found.change, '+.1%'))})")
     return out[:MOST_SENTENCES]
 
 

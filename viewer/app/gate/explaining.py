@@ -12,6 +12,7 @@ from viewer.app.options import JobOptions
 from viewer.base.errors import RankscopeError, on_one_line
 from viewer.base.selection import GapRef, SliceRef, TimeRange
 from viewer.base.time import format_duration
+from viewer.base.units import with_minus
 from viewer.store.session import Session
 from viewer.store.small_file import write_whole
 
@@ -93,7 +94,8 @@ def _largest(found: Comparison) -> list[tuple[str, Change]]:
 
 def _sentence(what: str, row: Change) -> str:
     change = "new" if row.status == "new" else "replaced" if row.status == "replaced" else ""
-    percent = f" ({row.percent:+.0f} %)" if row.percent is not None and not change else f" ({change})" if change else ""
+    said = change or ("" if row.percent is None else with_minus(f"{row.percent:+.0f} %"))
+    percent = f" ({said})" if said else ""
     doubt = "" if row.rank_significant else ", too few steps to tell it from noise"
     from viewer.exporters.compare_summary import short
     from viewer.exporters.summary import printable
