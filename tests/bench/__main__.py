@@ -56,8 +56,9 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         return findings(folder, options.generator, options.only, options.scale)
     if options.set == "analyses":
         from tests.bench.analyses import figures as analyses
+        from tests.bench.analyses import job_figures
 
-        return analyses(folder, options.scale)
+        return analyses(folder, options.scale) if options.folder is None else job_figures(folder, options.folder)
     if options.set == "frames":
         from tests.bench.frames import figures as frames
 
@@ -86,6 +87,7 @@ def main() -> int:
     parser.add_argument("--loud", action="store_true", help="fuzz --deep: each job's time on stderr")
     parser.add_argument("--write", action="store_true", help="history: put the table into the help page")
     parser.add_argument("--generator", type=Path, help="findings, sweep: a script that makes jobs with truth.json")
+    parser.add_argument("--folder", type=Path, help="analyses: a job that is measured instead of made ones")
     parser.add_argument("--ranks", default="8,64", help="sweep: sizes of the jobs")
     parser.add_argument("--seeds", type=int, default=3, help="sweep: jobs of each kind")
     parser.add_argument("--state", type=Path, help="sweep: what was measured is kept here and not measured again")

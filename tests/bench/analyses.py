@@ -1,12 +1,14 @@
 """Analysing a job that is already open: time of the cores for each part, and how it grows with ranks and events.
 
 The time of the cores, all threads, is measured on fresh sessions, so nothing is kept from the run before; the least of
-several runs counts. The code is compiled and the files are in the cache.
+several runs counts. The code is compiled and the files are in the cache. ``--folder`` names a job that is measured
+instead of made ones: once, with what a person waits for and the most memory that it takes.
 """
 
 from __future__ import annotations
 
 import gc
+import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -71,6 +73,39 @@ def analyse(session: Session, clock: _Clock) -> None:
     clock("report as a page", lambda: html_report(session, data, "job"))
 
 
+def _waited(session: Session) -> tuple[float, float]:
+    """Seconds until the first page is there, and until all is, as the command line asks for it."""
+    begin = time.perf_counter()
+    session = with_filled_card(settle_clocks(session, "auto"), EMPTY_CARD)
+    page_basis(session)
+    three_moves(session)
+    page = time.perf_counter() - begin
+    job_findings(session)
+    data = report(session)
+    encode_report(data)
+    html_report(session, data, "job")
+    return page, time.perf_counter() - begin
+
+
+def job_figures(folder: Path, job: Path) -> Iterator[dict[str, Any]]:
+    """Measure a job that is there."""
+    cache, paths = Cache(folder / "cache"), sorted(p for p in job.iterdir() if p.name.startswith("rank"))
+    analyse(_opened(_job(folder, 2, 5_000), cache), _Clock())  # loads code and rules
+    clock = _Clock()
+    clock("import", lambda: _opened(paths, cache))
+    session = clock("opening", lambda: _opened(paths, cache))
+    begin = time.process_time()
+    page, everything = _waited(session)
+    what = f"{len(paths)} files, {sum(len(i.trace) for i in session.inputs) / 1e6:.1f} M slices"
+    for name, seconds in clock.least.items():
+        yield figure(f"{what}, {name}", seconds, "s of CPU", "none", None)
+    yield figure(f"{what}, the first page, waited", page, "s", "none", None)
+    yield figure(f"{what}, everything after opening", time.process_time() - begin, "s of CPU", "none", None)
+    yield at_most(f"{what}, everything after opening, waited", everything, "s", LIMIT_LARGE)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    yield figure(f"{what}, most memory, mapped tables included", peak, "GB", "none", None)
+
+
 def _whole(paths: list[Path], cache: Cache, runs: int) -> dict[str, float]:
     _opened(paths, cache)
     clock = _Clock()
@@ -98,6 +133,10 @@ def figures(folder: Path, scale: float) -> Iterator[dict[str, Any]]:
         if seconds >= 0.02:
             yield figure(f"{what}, {name}", seconds * 1000, "ms of CPU", "none", None)
     yield at_most(f"{what}, everything, after opening", sum(parts.values()), "s of CPU", LIMIT_C)
+    paths = _job(folder, 8, size)
+    waited = min(_waited(_opened(paths, cache)) for _ in range(RUNS))
+    yield figure(f"{what}, the first page, waited", waited[0], "s", "none", None)
+    yield at_most(f"{what}, everything, waited", waited[1], "s", LIMIT_C)
     spent = {}
     for ranks, whole in SIZES:
         events = int(whole * scale)

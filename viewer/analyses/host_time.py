@@ -119,9 +119,9 @@ class ThreadTime:
     """
 
     start: I64
-    row: I64
-    kind: I64
-    told_by: I64
+    row: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    told_by: NDArray[np.int32]
 
 
 def thread_time(trace: Trace, lane: int) -> ThreadTime:
@@ -140,7 +140,7 @@ def _thread_time(trace: Trace, lane_id: int) -> ThreadTime:
     seg_start, seg_at = np.empty(2 * len(rows) + 1, np.int64), np.empty(2 * len(rows) + 1, np.int64)
     n = deepest(start, start + s.dur_ns[rows], seg_start, seg_at)
     kind, told_by = _kinds(trace, a, b)
-    row, kinds, tellers = (np.empty(n, np.int64) for _ in range(3))
+    row, kinds, tellers = np.empty(n, np.int32), np.empty(n, np.int8), np.empty(n, np.int32)
     of_segments(seg_at[:n], order, kind, told_by, a, row, kinds, tellers)
     return ThreadTime(seg_start[:n].copy(), row, kinds, tellers)
 

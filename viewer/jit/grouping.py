@@ -96,7 +96,9 @@ def thread_kinds(
 
 
 @kernel
-def of_segments(at: I64, order: I64, kind: I64, told_by: I64, begin: int, row: I64, kinds: I64, tellers: I64) -> None:
+def of_segments(
+    at: I64, order: I64, kind: I64, told_by: I64, begin: int, row: I32, kinds: NDArray[np.int8], tellers: I32
+) -> None:
     """Rows, kinds and tellers of segments: ``at`` are places in ``order``, which holds places behind ``begin``."""
     for k in range(len(at)):
         if at[k] < 0:

@@ -64,7 +64,7 @@ def _held_up(trace: Trace) -> tuple[I64, I64, I64]:
         if len(time.start) < LEAST_RUNS:
             continue
         length = np.diff(time.start)
-        row = time.row[:-1]
+        row = time.row[:-1].astype(np.int64)
         known = row >= 0
         low = int(row[known].min()) if known.any() else 0
         sums = np.zeros(int(row.max(initial=low)) - low + 1, np.int64)

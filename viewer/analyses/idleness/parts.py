@@ -270,5 +270,5 @@ def segments(time: ThreadTime, lo: I64, hi: I64) -> tuple[I64, I64, I64, I64, I6
     safe, following = np.maximum(at, 0), np.minimum(at + 1, n - 1)
     start = np.where(at >= 0, np.maximum(time.start[safe], lo[which]), lo[which])
     end = np.where(at + 1 < n, np.minimum(time.start[following], hi[which]), hi[which])
-    kind = np.where(at >= 0, time.kind[safe], -1)
-    return which, start, end, kind, np.where(at >= 0, time.told_by[safe], -1)
+    kind = np.where(at >= 0, time.kind[safe], -1).astype(np.int64)
+    return which, start, end, kind, np.where(at >= 0, time.told_by[safe], -1).astype(np.int64)

@@ -40,21 +40,21 @@ def _modules(trace: Trace) -> Nest:
     return Nest.of(trace, np.asarray((s.paint == Paint.PYTHON) & named[s.name]))
 
 
-def forward_of(trace: Trace) -> I64:
+def forward_of(trace: Trace) -> NDArray[np.int32]:
     """For every slice the forward operator whose backward pass it is part of; -1 without one. Built once.
 
     By the arrows that the profiler draws from a forward operator to its backward one; in a file without any, by equal
     sequence numbers.
     """
 
-    def build() -> I64:
-        out = np.full(len(trace), -1, np.int64)
+    def build() -> NDArray[np.int32]:
+        out = np.full(len(trace), -1, np.int32)
         source, target = _arrows(trace)
         if not len(target):
             source, target = by_sequence_number(trace)
         if not len(target):
             return out
-        to = np.full(len(trace), -1, np.int64)
+        to = np.full(len(trace), -1, np.int32)
         to[target] = source
         near = nearest(trace, to >= 0)
         found = near >= 0
@@ -124,9 +124,9 @@ def module_of_work(trace: Trace) -> I64:
         if not len(nest):
             return np.full(len(gpu_work(trace)), -1, np.int64)
         row = np.maximum(call, 0)
-        own = np.where(call >= 0, nest.around[row], -1)
+        own = np.where(call >= 0, nest.around[row], -1).astype(np.int64)
         source = np.where(call >= 0, forward_of(trace)[row], -1)
-        linked = np.where(source >= 0, nest.around[np.maximum(source, 0)], -1)
+        linked = np.where(source >= 0, nest.around[np.maximum(source, 0)], -1).astype(np.int64)
         return np.where(own >= 0, own, linked)
 
     return trace.memo("module_of_work", build)

@@ -23,19 +23,19 @@ class Nest:
 
     rows: I64
     parent: I64
-    around: I64
+    around: NDArray[np.int32]
     depth: I64
 
     @classmethod
     def of(cls, trace: Trace, flagged: NDArray[np.bool_]) -> Nest:
         """The forest of the flagged slices of a file (one entry per row of ``slices``)."""
         rows = np.flatnonzero(flagged).astype(np.int64)
-        place = np.full(len(flagged) + 1, -1, np.int64)
-        place[rows] = np.arange(len(rows))
+        place = np.full(len(flagged) + 1, -1, np.int32)
+        place[rows] = np.arange(len(rows), dtype=np.int32)
         at = nearest(trace, flagged)
         around = place[at]
         above = trace.slices.parent[rows]
-        parent = np.where(above >= 0, around[np.maximum(above, 0)], -1)
+        parent = np.where(above >= 0, around[np.maximum(above, 0)], -1).astype(np.int64)
         depth = np.empty(len(rows), np.int64)
         depths(parent, depth)
         return cls(rows, parent, around, depth)

@@ -69,7 +69,7 @@ def _build(trace: Trace, by: str, window: tuple[int, int]) -> Part:
     if by == OPERATOR:
         nest = operator_nest(trace)
         inner = operator_of_work(trace)
-        own = np.where(inner >= 0, nest.around[np.maximum(inner, 0)], -1)
+        own = np.where(inner >= 0, nest.around[np.maximum(inner, 0)], -1).astype(np.int64)
         names = trace.slices.name[nest.rows]
         keys, group = _named(trace, names)
         return _nested(trace, nest, own, keys, group, runs, window)
