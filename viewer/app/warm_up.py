@@ -71,6 +71,11 @@ class WarmUp(QObject):
         """How much of what lanes need is compiled, 0 to 1; None where nothing has to be."""
         return None if self._build is None else self._build.share("lanes")
 
+    @property
+    def is_compiling(self) -> bool:
+        """Whether helpers have not compiled yet what figures need."""
+        return self._build is not None and not self._build.wait("figures", 0.0)
+
     def hold(self) -> None:
         """Load no more than lanes need: a job opens."""
         self._go.clear()
@@ -164,6 +169,8 @@ class WarmUp(QObject):
         try:
             settle()
             warm_engine()
+            if not self._stop.is_set():
+                import pyqtgraph  # noqa: F401  (a third of a second that the first histogram need not hold up the window)
         except Exception:
             log.exception("warming up the engine failed")
         self._is_done = True

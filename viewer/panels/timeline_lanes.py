@@ -77,7 +77,7 @@ class TimelineLanes(QObject):
         self.looks.recoloured.connect(self._dress)
         self.looks.filtered.connect(self._place)
         if not self.ready:
-            work.submit("timeline loops", lambda _: warm_up(), self._loops_ready)
+            work.submit("timeline loops", lambda _: warm_up(), self._loops_ready, paints=True)
 
     # arrangement
 
@@ -338,7 +338,7 @@ class TimelineLanes(QObject):
             if not self._building:
                 self.changed.emit()
 
-        self._work.submit(f"levels {id(trace)}", lambda cancel: build(trace, cancel), done)
+        self._work.submit(f"levels {id(trace)}", lambda cancel: build(trace, cancel), done, paints=True)
 
     def _loops_ready(self, _: object) -> None:
         self.ready = True

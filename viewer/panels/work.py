@@ -53,7 +53,8 @@ class WorkRunner(QObject):
         self._when_stopped: dict[str, Callable[[Exception], None] | None] = {}
         self._running: set[Future[Any]] = set()
         self._pending = 0
-        self._held: list[Callable[[], None]] | None = None
+        self._holds = False
+        self._held: list[Callable[[], None]] = []
         # Queued, also where a job ended before its callback was added (which then runs here): no result comes before
         # submit() has returned, or before what the job told on its way.
         self._finished.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
@@ -66,11 +67,12 @@ class WorkRunner(QObject):
         failed: Callable[[Exception], None] | None = None,
         *,
         long: bool = False,
+        paints: bool = False,
     ) -> CancelToken:
         """Run ``job(cancel)`` in the pool, then ``done(result)`` or ``failed(error)`` on the GUI thread.
 
         ``long`` is for what may take many seconds (a search through all detectors): it has threads of its own, so that
-        short requests never queue behind it.
+        short requests never queue behind it. ``paints`` is for what the lanes are drawn from: it is never held.
         """
         self.cancel(key)
         token = CancelToken()
@@ -84,22 +86,23 @@ class WorkRunner(QObject):
             self._running.add(future)
             future.add_done_callback(lambda f: self._tell((key, token, f, done, failed)))
 
-        if self._held is None:
-            start()
-        else:
+        if self._holds and not paints:
             self._held.append(start)
+        else:
+            start()
         return token
 
     def hold(self) -> None:
         """Let requests wait from now on: what is about to be shown needs the cores."""
-        if self._held is None:
-            self._held = []
+        self._holds = True
 
-    def go_on(self) -> None:
-        """Run what waits, in the order in which it was asked for, and hold no more."""
-        held, self._held = self._held, None
-        for start in held or ():
-            start()
+    def go_on(self, *, held: bool = True) -> None:
+        """Hold no more, and run what waits in the order in which it was asked for; without ``held`` that waits on."""
+        self._holds = False
+        if held:
+            waiting, self._held = self._held, []
+            for start in waiting:
+                start()
 
     def _tell(self, packed: tuple[str, CancelToken, Future[Any], Callable[[Any], None], Any]) -> None:
         """Runs in the thread of the job."""
@@ -159,7 +162,7 @@ class WorkRunner(QObject):
         for token in self._latest.values():
             token.cancel()
         self._latest.clear()
-        self._held = None
+        self._held.clear()
         for pool in (self._pool, self._long_pool):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(list(self._running), seconds)

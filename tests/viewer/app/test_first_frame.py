@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def new_window(*args, **options):
     timer = QTimer(window, interval=5)
     def end():
         if window.warm_up.is_done and LanesCanvas.paint is paint:
-            print("numba" in sys.modules, gc.isenabled(), gc.get_freeze_count() > 100_000, flush=True)
+            loaded = {"numba", "pyqtgraph"} <= set(sys.modules)
+            print(loaded, gc.isenabled(), gc.get_freeze_count() > 100_000, flush=True)
             timer.stop()
             window.close()
     timer.timeout.connect(end)
@@ -48,6 +50,25 @@ def new_window(*args, **options):
 gui.Desktop.new_window = new_window
 print(cli.main(sys.argv[2:]), gc.get_freeze_count() > 1000)
 """
+
+
+def test_what_panels_are_made_of_is_loaded_by_the_worker() -> None:
+    """What it leaves out is loaded by the thread that turns the window."""
+    code = (
+        "import sys\nfrom viewer.app.features.registry import FEATURES\n"
+        "from viewer.app.features.side_panels import load_panels\nload_panels()\nprint(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    wanted = {
+        step.module
+        for path in (ROOT / "viewer/app/features").glob("*.py")
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef) and function.name in ("attach", "attach_panel", "_make_files")
+        for step in ast.walk(function)
+        if isinstance(step, ast.ImportFrom)
+    }
+    assert len(wanted) > 8
+    assert wanted <= set(done.stdout.split())
 
 
 @pytest.fixture

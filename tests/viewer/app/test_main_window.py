@@ -93,6 +93,25 @@ def test_lanes_of_a_cached_job_load_no_more_than_they_need() -> None:
     assert run.returncode == 0, run.stderr
 
 
+def test_what_the_lanes_asked_for_waits_while_helpers_compile(
+    qtbot: QtBot, windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else this process would compile the same beside them."""
+    window = windows()
+    window.warm_up.stop()
+    window._build_workspace()
+    assert window.workspace is not None
+    work, got = window.workspace.work, list[str]()
+    monkeypatch.setattr(type(window.warm_up), "is_compiling", property(lambda _: True))
+    work.hold()
+    work.submit("test held", lambda _: "held", got.append)
+    side(window)._go_on()
+    work.submit("test asked", lambda _: "asked", got.append)
+    qtbot.waitUntil(lambda: got == ["asked"], timeout=PATIENCE)
+    window.warm_up.engine_loaded.emit()
+    qtbot.waitUntil(lambda: got == ["asked", "held"], timeout=PATIENCE)
+
+
 def test_panels_are_made_after_the_lanes_one_per_turn(qtbot: QtBot, windows: Windows, job_folder: Path) -> None:
     window = windows()
     window.warm_up.stop()  # nothing else asks for the panels

@@ -81,6 +81,17 @@ def test_a_job_that_opens_holds_up_the_panels_until_its_lanes_are_there(qtbot: Q
     assert light == ["lanes", "engine"]
 
 
+def test_it_compiles_until_helpers_made_what_figures_need(qtbot: QtBot, light: list[str]) -> None:
+    obey = "import sys\nfor line in sys.stdin: print('ok', line.strip(), flush=True)"
+    for program, over in (("import time; time.sleep(100)", False), (obey, True)):
+        warm = warm_up.WarmUp(shared=built_by(program))
+        assert not warm.is_compiling
+        warm.start()
+        qtbot.waitUntil(lambda warm=warm, over=over: warm.is_done if over else warm.is_compiling, timeout=20_000)
+        assert warm.is_compiling is not over
+        warm.stop()
+
+
 def test_a_closing_window_ends_its_helpers_and_loads_nothing_more(qtbot: QtBot, light: list[str]) -> None:
     warm = warm_up.WarmUp(shared=built_by("import time; time.sleep(100)"))
     warm.start()

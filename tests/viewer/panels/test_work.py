@@ -88,6 +88,20 @@ def test_held_requests_run_in_their_order_when_it_goes_on(runner: WorkRunner, qt
     runner.go_on()
 
 
+def test_what_is_asked_for_later_need_not_wait_for_what_is_held(runner: WorkRunner, qtbot: QtBot) -> None:
+    got: list[str] = []
+    runner.hold()
+    runner.submit("a", lambda _: "held", got.append)
+    runner.submit("c", lambda _: "lanes", got.append, paints=True)
+    qtbot.waitUntil(lambda: got == ["lanes"])
+    runner.go_on(held=False)
+    runner.submit("b", lambda _: "new", got.append)
+    qtbot.waitUntil(lambda: got == ["lanes", "new"])
+    assert runner.pending == 1
+    runner.go_on()
+    qtbot.waitUntil(lambda: got == ["lanes", "new", "held"])
+
+
 def test_what_is_held_when_the_window_closes_never_runs(qtbot: QtBot) -> None:
     runner = WorkRunner()
     runner.hold()

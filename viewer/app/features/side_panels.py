@@ -29,12 +29,15 @@ MOST_HELD_MS: Final = 1000
 def load_panels() -> None:
     """Import what the panels are made of. For a worker thread: the window turns meanwhile."""
     import viewer.panels.clocks
+    import viewer.panels.compare
     import viewer.panels.files
     import viewer.panels.findings
     import viewer.panels.fingerprint
     import viewer.panels.job_card
     import viewer.panels.kept_panel
+    import viewer.panels.memory
     import viewer.panels.range_table
+    import viewer.panels.run_history
     import viewer.panels.stragglers  # noqa: F401
 
     for spec in PANELS:
@@ -66,6 +69,7 @@ class SidePanels(Feature):
         self._patience.setInterval(MOST_HELD_MS)
         self._patience.timeout.connect(self._go_on)
         window.warm_up.engine_loaded.connect(self.fill, Qt.ConnectionType.QueuedConnection)
+        window.warm_up.engine_loaded.connect(self._compiled, Qt.ConnectionType.QueuedConnection)
         window.controller.opening.connect(self._opening)
         window.controller.snapshot.connect(self._snapshot)
         window.controller.ended.connect(self._ended)
@@ -124,6 +128,10 @@ class SidePanels(Feature):
         self._patience.stop()
         collector.set_apart()
         self.window.warm_up.go_on()
+        if self.window.workspace is not None:  # what the lanes asked for is computed here when helpers compiled it
+            self.window.workspace.work.go_on(held=not self.window.warm_up.is_compiling)
+
+    def _compiled(self) -> None:
         if self.window.workspace is not None:
             self.window.workspace.work.go_on()
 
