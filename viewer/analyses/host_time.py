@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.links import lanes_of_rows, links
-from viewer.analyses.names import distinct, flags_where
+from viewer.analyses.names import distinct, flags_where, remembered
 from viewer.analyses.steps import marks_step
 from viewer.base.ids import Paint
 from viewer.jit.grouping import of_segments, thread_kinds
@@ -93,16 +93,19 @@ _BLOCKING = re.compile(
 )
 
 
+@remembered
 def blocks_host(name: str) -> bool:
     """Whether a call of this name waits for the device (synchronisations, synchronous copies, frees)."""
     return _BLOCKING.match(name) is not None
 
 
+@remembered
 def allocates(name: str) -> bool:
     """Whether a call of this name asks the driver for memory or gives some back."""
     return _ALLOCATOR_CALL.match(name) is not None
 
 
+@remembered
 def special_cause(name: str) -> str:
     """The cause that a host slice of this name stands for with all that is inside it; "" for none."""
     for cause, pattern in _SPECIAL:

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.store.trace import Trace
+
+T = TypeVar("T")
+
+MOST_REMEMBERED: Final = 1 << 15
+"""Names of which an answer is kept."""
+LONGEST_REMEMBERED: Final = 1_000
+"""Characters of a name of which it is."""
+
+
+def remembered(function: Callable[[str], T]) -> Callable[[str], T]:
+    """A function of a name that is asked once per name: files of one job have the same names."""
+    kept = lru_cache(MOST_REMEMBERED)(function)
+
+    @wraps(function)
+    def ask(name: str) -> T:
+        return kept(name) if len(name) <= LONGEST_REMEMBERED else function(name)
+
+    return ask
 
 
 def distinct(codes: NDArray[np.int32]) -> list[int]:

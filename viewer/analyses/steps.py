@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from viewer.analyses.attribution import DeviceFigures, figures_of
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import lanes_of_rows, links, process_numbers
-from viewer.analyses.names import distinct, flags
+from viewer.analyses.names import distinct, flags, remembered
 from viewer.analyses.periodic import periods
 from viewer.base.ids import LaneKind, Paint
 from viewer.store.trace import Trace
@@ -98,6 +98,7 @@ class _Mark:
     row: int
 
 
+@remembered
 def marks_step(name: str) -> bool:
     """Whether a range of this name stands for a whole iteration, and so tells nothing of what was done in it."""
     return any(pattern.match(name) for pattern in (_PROFILER, _ITERATION, _UNNUMBERED, _SERVING))

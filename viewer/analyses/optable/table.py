@@ -127,12 +127,17 @@ def _merge(
         return np.concatenate(values) if values else np.empty(0, np.int64)
 
     group = joined([m[p.entry_group] for p, m in zip(parts, maps, strict=True)])
-    rows = joined([p.entry_row for p in parts])
     ns = joined([p.entry_ns for p in parts])
-    source = joined([np.full(len(p.entry_row), i, np.int64) for i, p in zip(inputs, parts, strict=True)])
     counts = np.bincount(group, minlength=n).astype(np.int64)
     full, median, most, longest = (np.zeros(n, np.int64) for _ in range(4))
     middles(group, ns, np.cumsum(counts) - counts, np.empty(len(ns), np.int64), full, median, most, longest)
+    longest_input, longest_row = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    begin = 0
+    for index, one in zip(inputs, parts, strict=True):
+        end = begin + len(one.entry_row)
+        mine = np.flatnonzero((longest >= begin) & (longest < end))
+        longest_input[mine], longest_row[mine] = index, one.entry_row[longest[mine] - begin]
+        begin = end
     return OpTable(
         by,
         keys,
@@ -148,8 +153,8 @@ def _merge(
         add("flops_ns", np.int64),
         add("moved", np.float64),
         add("moved_ns", np.int64),
-        source[longest] if len(source) else longest,
-        rows[longest] if len(rows) else longest,
+        longest_input,
+        longest_row,
         gpu,
         len(parts),
     )
