@@ -112,8 +112,8 @@ def line_index(line: StepLine) -> LineIndex:
     loops.first_level(line.value, ends[: sizes[0]], place[: sizes[0]])
     for a, b, c in zip(levels[:-2], levels[1:-1], levels[2:], strict=True):
         loops.level_up(ends[a:b], place[a:b], ends[b:c], place[b:c])
-    heads = np.ascontiguousarray(line.time[:: loops.BLOCK])
-    return LineIndex(line, heads, np.ascontiguousarray(heads[:: loops.BLOCK]), levels, ends, place)
+    heads = line.time[:: loops.BLOCK].copy()
+    return LineIndex(line, heads, heads[:: loops.BLOCK].copy(), levels, ends, place)
 
 
 def _changes(line: StepLine) -> StepLine:
