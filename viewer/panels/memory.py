@@ -122,21 +122,23 @@ class MemoryPanel(QWidget):
         column = QVBoxLayout(self.rank_page)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3)
+        beside = QHBoxLayout()
+        beside.setSpacing(8)
+        beside.addWidget(self.table, 3, Qt.AlignmentFlag.AlignTop)
+        beside.addWidget(self.heat, 2)
         column.addWidget(self.rank_sentence)
-        column.addWidget(self.table)
-        column.addWidget(self.heat, 1)
-        column.addStretch(0)
+        column.addLayout(beside, 1)
         self.pages = QStackedWidget(self)
         for page in (self.blocks, self.figures, self.rank_page):
             self.pages.addWidget(page)
-        left = QWidget(self)
-        column = QVBoxLayout(left)
+        self.left = QWidget(self)
+        column = QVBoxLayout(self.left)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.canvas, 1)
         column.addWidget(self.legend)
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)
-        self.parts.addWidget(left)
+        self.parts.addWidget(self.left)
         self.parts.addWidget(self.pages)
         self.parts.setChildrenCollapsible(False)
         self.parts.setSizes([640, 560])
@@ -215,6 +217,7 @@ class MemoryPanel(QWidget):
 
     def _say(self, text: str) -> None:
         self.view = None
+        set_shown(self.sentence, True)
         self.sentence.set_text(text)
         self._color_sentence()
         for part in (self.device, self.kind, self.what, self.peak, self.linked, self.parts):
@@ -299,10 +302,18 @@ class MemoryPanel(QWidget):
     def _show_page(self, _: object = None) -> None:
         page = int(self.what.currentData())
         self.pages.setCurrentIndex(page)
+        self._show_map_parts()
         session = self._session
         if page == RANKS and self.ranks is None and session is not None and self._choices:
             self.rank_sentence.set_text(READING)
             self._context.work.submit("memory ranks", lambda _: ranks_view(session), self._show_ranks, self._failed)
+
+    def _show_map_parts(self) -> None:
+        """The ranks need the whole width, and no map is of all of them."""
+        choice, one = self.choice, int(self.what.currentData()) != RANKS
+        for part in (self.left, self.sentence, self.device, self.kind, self.peak):
+            set_shown(part, one)
+        set_shown(self.linked, one and choice is not None and not choice.apart)
 
     def _ask(self) -> None:
         """Compute lists and map anew."""
@@ -357,9 +368,9 @@ class MemoryPanel(QWidget):
         self.view = view
         self.sentence.set_text(view.sentence)
         self._color_sentence()
-        for part in (self.device, self.kind, self.what, self.peak, self.parts):
+        for part in (self.what, self.parts):
             set_shown(part, True)
-        set_shown(self.linked, not view.choice.apart)
+        self._show_map_parts()
         set_shown(self.blocks, view.blocks is not None)
         if view.blocks is not None:
             self.blocks.set_frame(view.blocks)
@@ -390,6 +401,7 @@ class MemoryPanel(QWidget):
         session, choice = self._session, self.choice
         if session is None or choice is None:
             return
+        self._leave_ranks()
         self._event, self._block = _PEAK, None
         item = session.inputs[choice.input]
         event = peak_event(session, choice)
@@ -410,9 +422,14 @@ class MemoryPanel(QWidget):
             return
         with QSignalBlocker(self.device):
             self.device.setCurrentIndex(at)
+        self._leave_ranks()
         self._event, self._block = event_at_time(session, self._choices[at], time_ns), None
         self._take_window()
         self._ask()
+
+    def _leave_ranks(self) -> None:
+        if self.what.currentData() == RANKS:
+            self.what.setCurrentIndex(self.what.findData(BLOCKS))
 
     def _chosen(self, x: float, y: float) -> None:
         found = self.map

@@ -123,7 +123,15 @@ def maker_of(session: Session, item: Input, block: int) -> Maker:
 
 
 def _maker(index: int, trace: Trace, row: int, how: str) -> Maker:
-    work = launched_under(trace, row)
+    # What only makes memory (aten::empty) launches nothing: the kernels are those of the operator that it is part of.
+    around, work = row, launched_under(trace, row)
+    for _ in range(_LEVELS):
+        around = int(trace.slices.parent[around])
+        if len(work) or around < 0 or trace.slices.paint[around] != Paint.OPERATOR:
+            break
+        work = launched_under(trace, around)
+        if len(work):
+            how += f"; its kernels are those of {shown_name(trace.name(around), 100)} around it"
     if not len(work):
         return Maker(SliceRef(index, row), None, 0, how)
     first = int(work[np.argmin(trace.slices.start_ns[work])])

@@ -454,6 +454,11 @@ class RanksView:
     targets: tuple[Selection, ...]
 
 
+def _signed(off: int, middle: int) -> str:
+    text = share(abs(off), middle)
+    return text if text == share(0, middle) else f"{'+' if off > 0 else '−'}{text}"
+
+
 def ranks_view(session: Session) -> RanksView:
     """Peak and categories of every rank."""
 
@@ -488,9 +493,7 @@ def ranks_view(session: Session) -> RanksView:
             table.add(
                 num(p.rank) if p.rank is not None else word(shown(label, 60)),
                 size_cell(p.peak_allocated),
-                (f"{'+' if off > 0 else '−' if off < 0 else ''}{share(abs(off), middle)}", off)
-                if middle
-                else word("–"),
+                (_signed(off, middle), off) if middle else word("–"),
                 size_cell(p.peak_reserved),
                 *(size_cell(x.get(n)) for n in names),
                 jump=GroupRef(group),

@@ -185,6 +185,12 @@ def test_ranks_are_compared_and_lead_to_their_rank(
     assert panel.ranks.sentence.startswith("2 ranks: peaks from ")
     assert panel.ranks.sentence.endswith("(rank 1).")
     assert panel.heat.isVisible()
+    assert not panel.canvas.isVisible()  # the ranks have the whole width
+    assert not panel.device.isVisible()
+    panel.show_peak()
+    settle(qtbot, context, panel)
+    assert panel.canvas.isVisible()
+    panel.what.setCurrentIndex(panel.what.findData(RANKS))
     panel.heat.chosen.emit(1, 0)
     settle(qtbot, context, panel)
     assert context.selection == Selection(group=session.groups[1].id)
