@@ -81,8 +81,9 @@ class Basis:
 
 def page_basis(session: Session) -> Basis:
     """The basis of a job's page; may take long, so for a worker."""
-    remembers = any(rank_peaks(session))
-    return Basis(steady_steps(session), job_totals(session), NO_GPU + (SEE_MEMORY if remembers else PROFILE_GPU))
+    totals = job_totals(session)
+    remembers = totals is None and any(rank_peaks(session))
+    return Basis(steady_steps(session), totals, NO_GPU + (SEE_MEMORY if remembers else PROFILE_GPU))
 
 
 def findings_frame(

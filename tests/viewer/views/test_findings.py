@@ -6,15 +6,19 @@ import re
 from typing import Any
 
 from tests.support.build import annotation, call, kernel, make_session, make_trace
+from tests.support.memory_job import Planted, training
 from tests.support.ranks import RankJob
 from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.app.clocks import settle_clocks
 from viewer.base.selection import Selection, SliceRef, TimeRange
+from viewer.importers.opening import JobOpener
+from viewer.store.cache import Cache
 from viewer.store.session import Session
 from viewer.views.findings import (
     LOOKING,
     NO_GPU,
     PROFILE_GPU,
+    SEE_MEMORY,
     card_markdown,
     findings_frame,
     page_basis,
@@ -144,3 +148,9 @@ def test_copies_hold_everything_and_escape_names():
     assert r"kernel void f\<T\>(a\*b) \[x\](y) \| \`z\` \& more\_or less" in marked
     assert marked.startswith("## Change first")
     assert card_markdown(frame.cards[0]).startswith("### kernel")
+
+
+def test_memory_without_gpu_work_points_to_its_panel(tmp_path):
+    (tmp_path / "snapshot.pickle").write_bytes(training(Planted(steps=2)).pickled())
+    session = JobOpener([tmp_path / "snapshot.pickle"], cache=Cache(tmp_path / "c")).open().session
+    assert findings_frame(page_basis(session), []).sentence == NO_GPU + SEE_MEMORY
