@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from viewer.base.clock import Clock, GivenClock
-from viewer.base.errors import InputError, UsageError
+from viewer.base.clock import FAR_PPB, Clock, GivenClock
+from viewer.base.errors import InputError, UsageError, on_one_line
 from viewer.store.small_file import read_small
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def clocks_for(session: Session, choice: str) -> tuple[list[Clock], str]:
         return based, method
     if choice != "auto":
         told = read_given(Path(choice))
+        if not any(item.rank in told for item in session.inputs):
+            raise UsageError(f"--align {choice}: gives no offset of a rank of this job, so that it moves nothing.")
         for item in session.inputs:
             if item.rank in told:
                 clock = told[item.rank].upon(based[item.index], item.trace.meta.base_ns or 0)
@@ -84,8 +86,15 @@ def read_given(path: Path) -> dict[int, GivenClock]:
     by_rank: dict[int, GivenClock] = {}
     for row in told["ranks"]:
         rank, offset, drift = (row.get(k) for k in ("rank", "offset_ns", "drift_ppb"))
-        if _whole(rank) and _whole(offset) and _whole(drift or 0):
-            by_rank[rank] = GivenClock(offset, drift or 0, t0 if _whole(t0) else 0)
+        if rank is None or offset is None:  # of a report: a file without a rank, or one whose clock is not known
+            continue
+        drift = drift or 0
+        if not (_whole(rank) and _whole(offset) and _whole(drift) and abs(drift) <= FAR_PPB):
+            said = on_one_line(f"rank {rank}, offset_ns {offset}, drift_ppb {drift}", 120)
+            raise UsageError(
+                f"--align {path}: {said}: they must be whole numbers, and a drift at most {FAR_PPB:,} ppb."
+            )
+        by_rank[rank] = GivenClock(offset, drift, t0 if _whole(t0) else 0)
     if any(clock.drift_ppb for clock in by_rank.values()) and not _whole(t0):
         raise UsageError(f"--align {path}: a drift needs t0_ns, the instant at which the offsets hold.")
     return by_rank

@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # a command that only reads its words needs no arrays
     from numpy.typing import NDArray
 
 _BILLION: Final = 1_000_000_000
+FAR_PPB: Final = 100_000_000
+"""No drift is larger: a clock that gains or loses a tenth is none of a computer."""
 
 
 @dataclass(frozen=True, slots=True)

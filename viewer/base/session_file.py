@@ -11,6 +11,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, field
 
+from viewer.base.clock import FAR_PPB
+
 MAJOR: Final = 1
 MINOR: Final = 0
 SUFFIX: Final = ".rankscope"
@@ -39,7 +41,7 @@ class SavedSource(msgspec.Struct, frozen=True):
     digest: Annotated[str, Meta(max_length=128)] | None = None
     rank: Annotated[int, Meta(ge=0, le=10**9)] | None = None
     offset_ns: Time | None = None
-    drift_ppb: Annotated[int, Meta(ge=-(10**9), le=10**9)] | None = None
+    drift_ppb: Annotated[int, Meta(ge=-FAR_PPB, le=FAR_PPB)] | None = None
     t0_ns: Time | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +75,25 @@ def test_clocks_as_text_are_read_back(tmp_path: Path) -> None:
     for one, other in zip(aligned.inputs, given.inputs, strict=True):
         at = BASE + 500_000_000
         assert abs(one.clock.to_raw(at) - other.clock.to_raw(at)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"rank": 1, "offset_ns": 2**63}], "rank 1, offset_ns 9223372036854775808"),
+        ([{"rank": 1, "offset_ns": 1.5}], "whole numbers"),
+        ([{"rank": "1", "offset_ns": 5}], "whole numbers"),
+        ([{"rank": 1, "offset_ns": 0, "drift_ppb": -(10**9)}], "at most 100,000,000 ppb"),
+        ([{"rank": 9, "offset_ns": 5}], "moves nothing"),
+        ([{"rank": None, "offset_ns": 5}, {"rank": 1, "offset_ns": None}], "moves nothing"),
+        ([], "moves nothing"),
+    ],
+)
+def test_offsets_that_would_do_nothing_or_nonsense_are_refused(tmp_path: Path, rows: list[object], said: str) -> None:
+    path = tmp_path / "clocks.json"
+    path.write_text(json.dumps({"t0_ns": 0, "ranks": rows}))
+    with pytest.raises(UsageError, match=re.escape(said)):
+        settle_clocks(RankJob(ranks=2).session(), str(path))
 
 
 def test_one_rank_is_not_compared_with_anything(monkeypatch: pytest.MonkeyPatch) -> None:
