@@ -148,16 +148,22 @@ def hatch(
         hair: width of a stripe in pixels.
     """
     columns = cover.shape[1]
+    present = 0  # bit k: the line has pixels of pattern k
     for y in range(len(line_of)):
-        at = begin + y * pitch
         line = line_of[y]
         if line < 0:
             continue
+        paints, covers = paint[line], cover[line]
+        if y == 0 or line != line_of[y - 1]:
+            present = 0
+            for x in range(columns):
+                present |= (1 << np.int64(pattern_of[paints[x]])) * (covers[x] >= 128)
+        row = flat[begin + y * pitch : begin + y * pitch + columns]
         for kind in range(1, 4):
-            if kind == 3 and y % spacing >= hair:
+            if not present >> kind & 1 or (kind == 3 and y % spacing >= hair):
                 continue
             first = -y % spacing if kind == 1 else y % spacing if kind == 2 else 0
             for x in range(first, columns, spacing):
                 for u in range(x, min(x + hair, columns)):
-                    if cover[line, u] >= 128 and pattern_of[paint[line, u]] == kind:
-                        flat[at + u] = inks[paint[line, u]]
+                    if covers[u] >= 128 and pattern_of[paints[u]] == kind:
+                        row[u] = inks[paints[u]]

@@ -103,3 +103,29 @@ def test_a_name_is_blended_by_its_coverage_and_fades_where_it_is_cut(
                 pixel |= (old * (255 - a) + new * a) // 255 << shift
             wanted[1 + v, 3 + u] = pixel
     np.testing.assert_array_equal(image, wanted)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), spacing=st.integers(2, 9), hair=st.integers(1, 2))
+def test_every_pixel_of_a_pattern_follows_from_its_place_and_paint(seed: int, spacing: int, hair: int) -> None:
+    random = np.random.default_rng(seed)
+    line_of = np.sort(random.integers(-1, 4, 23)).astype(np.int32)
+    random.shuffle(line_of[:5])
+    paint = random.integers(0, 5, (4, 40)).astype(np.uint8)
+    paint[1] = 0  # a line without any pattern
+    cover = random.integers(0, 256, (4, 40)).astype(np.uint8)
+    pattern_of = np.array([0, 1, 2, 3, 1], np.uint8)
+    inks = random.integers(0, 1 << 32, 5).astype(np.uint32)
+    image = random.integers(0, 1 << 32, (23, 40)).astype(np.uint32)
+    wanted = image.copy()
+    for y, x in np.ndindex(*image.shape):
+        line = line_of[y]
+        if line < 0 or cover[line, x] < 128:
+            continue
+        kind = pattern_of[paint[line, x]]
+        phase = {1: x + y, 2: x - y, 3: x}.get(int(kind), 0) % spacing
+        inside = phase < hair and phase <= x  # a stripe that begins left of the image is none
+        if kind and inside and (kind != 3 or y % spacing < hair):
+            wanted[y, x] = inks[paint[line, x]]
+    hatch(*Pixels.of(image)[:3], line_of, paint, cover, pattern_of, inks, spacing, hair)
+    np.testing.assert_array_equal(image, wanted)
