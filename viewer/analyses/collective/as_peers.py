@@ -48,7 +48,14 @@ def _build(session: Session, group: int) -> int | None:
 
 
 def _compute_after(session: Session, found: Lateness, group: int) -> F64:
-    """float64[steps]: compute of a rank's steps after the operation at which its lateness is read; NaN for none."""
+    """float64[steps]: compute of a rank's steps after the operation at which its lateness is read; NaN for none.
+
+    Kept: each rank is a peer of all others of its role.
+    """
+    return session.clocked_memo(("compute_after", group), lambda: _measure_after(session, found, group))
+
+
+def _measure_after(session: Session, found: Lateness, group: int) -> F64:
     out = np.full(found.steps, np.nan)
     for k, step in enumerate(rank_steps(session, session.groups[group])[: found.steps]):
         at = int(found.anchor_ns[found.ranks.index(group), k])
