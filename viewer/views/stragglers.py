@@ -50,6 +50,9 @@ LINK_HOW = (
 )
 
 
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
+
+
 def stragglers(session: Session) -> StragglersFrame:
     """The verdict, the ranking and the slow links of a job."""
     if (spans := span_stragglers(session)) is not None:
@@ -118,10 +121,11 @@ def _short(ns: int | None) -> Cell:
 
 
 def _unsure(ns: int | None, error: int | None) -> Cell:
-    """A lateness with how far it may be off; below that there is none to be told."""
+    """A lateness with how far it may be off, both in one unit."""
     if ns is None or error is None:
         return _short(ns)
-    return f"{format_duration(ns, 1)} ± {format_duration(error, 1)}", ns
+    unit, name = next((u, n) for u, n in _UNITS if max(ns, error) >= u or u == 1)
+    return f"{ns / unit:,.1f} ± {error / unit:,.1f} {name}", ns
 
 
 def _jump(target: Selection | None) -> Jump:

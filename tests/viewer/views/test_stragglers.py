@@ -57,6 +57,17 @@ def test_the_ranking_has_the_culprit_first_and_jumps_to_its_evidence(late: Sessi
     assert all(frame.table.how)
 
 
+def test_lateness_stands_with_how_far_it_may_be_off(late: Session) -> None:
+    table = stragglers(late).table
+    assert table is not None
+    found = lateness(late)
+    assert found is not None
+    own, error = (found.of(3) or (0, 0, 0))[0], (found.errors_of(3) or (0, 0))[0]
+    assert table.rows[0][2] == f"{own / 1e6:,.1f} ± {error / 1e6:,.1f} ms"
+    assert table.keys[0][2] == own
+    assert all(re.fullmatch(r"[\d,.]+ ± [\d,.]+ (ns|us|ms|s)", row[k]) for row in table.rows for k in (2, 3))
+
+
 def test_the_replayed_step_is_shorter_by_what_the_straggler_cost(late: Session) -> None:
     found = lateness(late)
     assert found is not None
