@@ -22,6 +22,8 @@ from tests.bench.jobs import write_job
 _CHILD = """
 import json, resource, sys, time
 born = float(sys.argv[1])
+from viewer.app import collector
+collector.pause()  # as viewer.app.launch does before it loads Qt
 from PySide6.QtCore import QEvent, QObject, QTimer
 from viewer.app import cli, gui
 
