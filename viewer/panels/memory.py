@@ -44,13 +44,12 @@ from viewer.views.memory_panel import (
     NO_RECORDS,
     DeviceChoice,
     MemoryView,
-    RanksView,
     choices,
     event_at_time,
     memory_view,
     peak_event,
-    ranks_view,
 )
+from viewer.views.memory_ranks import RanksView, ranks_view
 from widgets.heatmap import HeatMap
 from widgets.legend import Legend
 from widgets.memory_map import MemoryMapView

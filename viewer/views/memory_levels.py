@@ -130,7 +130,7 @@ class MemoryLevels:
 
     Attributes:
         lines: "allocated", "live" and "reserved" as far as the source tells them.
-        drawn: of those that are drawn; "allocated" has a step for every instant of ``categories``.
+        drawn: of those that are drawn; "allocated" has all of its steps.
         categories: bytes by category; None where the source tells neither blocks nor sums.
         at_highs: int64[blocks, columns], sums of ``categories`` at the largest instants of coarse blocks.
         top: the largest value of any line.
@@ -161,9 +161,21 @@ class MemoryLevels:
         series = self.categories
         lost = np.flatnonzero(~kept)
         more = np.empty((len(lost), found.shape[1]), np.int64)
-        loops.sums_after(at[lost] + 1, series.first, series.of, series.column, series.delta, series.sums, more)
+        done = _done(series, self.lines["allocated"], at[lost])
+        loops.sums_after(done, series.first, series.of, series.column, series.delta, series.sums, more)
         found[lost] = more
         return series.parts(found)[0]
+
+
+def _done(series: CategorySeries, line: StepLine, at: I64) -> I64:
+    """How many instants of the series are over after steps of the line (-1: none).
+
+    Where blocks come and go they are the same; a source of sums has instants of its own.
+    """
+    if len(series.time) == len(line.time) and (series.time[at] == line.time[at]).all():
+        return at + 1
+    found = np.searchsorted(series.time, line.time[np.maximum(at, 0)], "right")
+    return np.where(at < 0, 0, found)
 
 
 def _key(session: Session, item: Input, device: int) -> tuple[object, ...]:
@@ -202,7 +214,7 @@ def _build(session: Session, item: Input, device: int) -> MemoryLevels:
         at = held.place[held.levels[_COARSE] : held.levels[_COARSE + 1]]
         at_highs = np.empty((len(at), len(categories.columns)), np.int64)
         c = categories
-        loops.sums_after(at + 1, c.first, c.of, c.column, c.delta, c.sums, at_highs)
+        loops.sums_after(_done(c, held.line, at), c.first, c.of, c.column, c.delta, c.sums, at_highs)
     return MemoryLevels(steps, drawn, categories, at_highs, top)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -190,3 +191,24 @@ def test_a_picture_shows_the_memory_lane(tmp_path: Path) -> None:
     (image,) = (item for item in scene.items if isinstance(item, SceneImage))
     colors = category_colors(theme(), 0.78)
     assert (image.pixels == colors[Category.WEIGHTS]).any()
+
+
+def test_layers_of_a_source_of_sums_are_those_of_its_instants(tmp_path: Path) -> None:
+    """A timeline tells sums by category at times of its own: fewer than it has events."""
+    start = 1_700_000_000_000_000_000
+    rows = [[-1, 1, 500, 0]]
+    for k in range(400):  # two events of one instant, the second of another category
+        rows += [[start + 10 * k, 2, 10, 4], [start + 10 * k, 2, 20, 5]]
+    path = tmp_path / "rank0.raw.json"
+    path.write_text(json.dumps(rows))
+    session = open_job(tmp_path, path).session
+    (lane,) = lanes_of(session)
+    ((_, _, levels),) = lane_levels(session, lane, wait=True)
+    line = levels.lines["allocated"]
+    assert levels.categories is not None
+    assert len(levels.categories.time) < len(line.time)
+    held = levels.held_at(np.arange(-1, len(line.time)))
+    assert held[Category.WEIGHTS].tolist() == [500] * (len(line.time) + 1)
+    last = np.flatnonzero(np.append(np.diff(line.time) > 0, True))
+    assert held[:, last + 1].sum(axis=0).tolist() == line.value[last].tolist()
+    assert values_at(session, lane, start + 3_995)[0].startswith("allocated: 12.2")

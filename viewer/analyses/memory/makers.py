@@ -142,7 +142,8 @@ def maker_names(trace: Trace) -> I64:
             current[live] = s.parent[at]
         best = np.where(own >= 0, own, operator)
         # A mark of a step says nothing of who allocated, and has another name in each step.
-        bare = (best < 0) & (distinct >= 0) & (s.paint[distinct] != Paint.ANNOTATION)
+        bare = np.flatnonzero((best < 0) & (distinct >= 0))
+        bare = bare[s.paint[distinct[bare]] != Paint.ANNOTATION]
         best[bare] = s.name[distinct[bare]]
         out: I64 = best[place]
         return out
