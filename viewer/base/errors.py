@@ -43,6 +43,10 @@ class InputError(RankscopeError):
         return f"{shown}{place}: {on_one_line(self.problem.rstrip('.'))}.{step}"
 
 
+class UnreadableError(InputError):
+    """The system does not let us read an input: what it is cannot be known."""
+
+
 class UsageError(RankscopeError):
     """The call itself is wrong (an unknown option value, a window that ends before it begins)."""
 

@@ -53,12 +53,19 @@ def saving_text(finding: Json, step_ns: int | None) -> str:
     return f"up to {format_duration(saving, 1)}{share}: "
 
 
+def _with_name(finding: Json) -> str:
+    """A finding of the job's make-up, with the name of the file that it is about."""
+    title: str = finding["title"]
+    where = PurePath(finding["evidence"][0]["text"]).name if finding["evidence"] else ""
+    return title if not where or where in title else f"{where}: {title}"
+
+
 def input_lines(report: Json, printable: Printable) -> list[str]:
     """What the files and the job's make-up say, errors first."""
     order = {"error": 0, "warning": 1, "info": 2}
-    found = [(f["severity"], f["title"]) for f in report["findings"] if f["kind"] == "input"]
+    found = [(f["severity"], _with_name(f)) for f in report["findings"] if f["kind"] == "input"]
     # What the job says of single files is already among its findings.
-    said = {title for _, title in found}
+    said = {f["title"] for f in report["findings"] if f["kind"] == "input"}
     for item in report["inputs"]:
         name = PurePath(item["path"]).name
         found += [(f["severity"], f"{name}: {f['message']}") for f in item["findings"] if f["message"] not in said]

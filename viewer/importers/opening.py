@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from viewer.base.errors import Cancelled, InputError
+from viewer.base.errors import Cancelled, InputError, UnreadableError
 from viewer.base.findings import Finding
 from viewer.base.memory import give_back
 from viewer.base.work import CancelToken, Progress, ProgressSink, no_progress
@@ -184,7 +184,8 @@ class JobOpener:
         error = outcome.error
         if error is None:
             return
-        if outcome.candidate.named and outcome.path is None:
+        # A file of a folder that cannot be read may be a rank that is missing: it is no file that is no trace.
+        if (outcome.candidate.named and outcome.path is None) or isinstance(error, UnreadableError):
             result.failures.append(error)
         else:
             where = str(outcome.path or outcome.candidate.path)

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from viewer.base.errors import InputError
+from viewer.base.errors import InputError, UnreadableError
 from viewer.importers.inflate import PIECE, ByteSource, Codec, bounded, codec_of
 from viewer.store.cache import stamp_of
 from viewer.store.meta import SourceStamp
@@ -359,7 +359,7 @@ def explain_os_error(path: Path, error: OSError) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError(str(path), "there is no such file", next_step="Check the spelling of the path.")
     if isinstance(error, PermissionError):
-        return InputError(
+        return UnreadableError(
             str(path),
             "you have no permission to read it",
             next_step="Ask its owner for read access, or copy it to a place where you may read it.",
@@ -367,7 +367,7 @@ def explain_os_error(path: Path, error: OSError) -> InputError:
     if isinstance(error, IsADirectoryError):
         return InputError(str(path), "is a folder, not a file", next_step="Give the folder itself, it is walked.")
     reason = error.strerror or type(error).__name__
-    return InputError(str(path), f"cannot be read ({reason})", next_step="Check the disk or the network folder.")
+    return UnreadableError(str(path), f"cannot be read ({reason})", next_step="Check the disk or the network folder.")
 
 
 def whole_text(given: Source | Path, most: int) -> tuple[bytes, str]:

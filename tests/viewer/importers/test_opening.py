@@ -13,13 +13,16 @@ import pytest
 from tests.viewer.importers.texts import kernel, open_job, open_one, problem, write_json
 from viewer.base.errors import Cancelled
 from viewer.base.work import CancelToken, Progress
-from viewer.importers import opening
+from viewer.exporters.report import report
+from viewer.exporters.summary import summary
+from viewer.importers import opening, source
 from viewer.importers.discover import discover
 from viewer.importers.json_trace import rank_in_name
 from viewer.importers.opening import JobOpener
 from viewer.importers.registry import importer_of
 from viewer.importers.source import Source
 from viewer.store.cache import Cache
+from viewer.store.meta import SourceStamp
 from viewer.store.session import Opened, Session, build_session
 
 
@@ -229,6 +232,31 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_json(tmp_path / "a.json", [kernel()])
     monkeypatch.setattr("viewer.importers.source.stamp_of", refuse)  # root may read everything, also in a test
     assert "no permission" in problem(tmp_path, path).sentence()
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_fails_and_is_not_called_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rank whose file belongs to somebody else is missing, and that is said."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for rank in range(2):
+        write_json(folder / f"rank_{rank}.json", [kernel()])
+    (folder / "config.json").write_text("{}")
+    (folder / "gone.json").symlink_to("nowhere")
+    stamp = source.stamp_of
+
+    def refuse(path: Path) -> SourceStamp:
+        if path.name == "rank_1.json":
+            raise PermissionError(13, "Permission denied", str(path))
+        return stamp(path)
+
+    monkeypatch.setattr(source, "stamp_of", refuse)
+    result = open_job(tmp_path, folder)
+    assert [Path(e.path).name for e in result.failures] == ["rank_1.json"]
+    assert [Path(f.where).name for f in result.skipped] == ["config.json", "gone.json"]
+    told = summary(report(result.session, result.failures, result.skipped))
+    assert "info: config.json: no trace, left out" in told
 
 
 def test_an_error_of_our_own_fails_one_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
