@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from viewer.app.panel_table import PANELS, panel_spec
 
@@ -26,6 +26,15 @@ LEAST_SIZE: Final = {"right": (240, 120), "below": (240, 110)}
 LAYOUT_VERSION: Final = 1
 
 
+def _placeholder() -> QWidget:
+    """What stands in a dock until its panel is made: panels wait for the lanes."""
+    label = QLabel("Loading…")
+    label.setAlignment(Qt.AlignmentFlag.AlignTop)
+    label.setMargin(10)
+    label.setEnabled(False)
+    return label
+
+
 class Docks:
     """The dock widgets of a window; hidden while no job is open."""
 
@@ -39,7 +48,7 @@ class Docks:
         for spec in PANELS:
             dock = QDockWidget(spec.title, window)
             dock.setObjectName(spec.name)
-            dock.setWidget(QWidget())
+            dock.setWidget(_placeholder())
             window.addDockWidget(_area(spec.name), dock)
             dock.hide()
             dock.topLevelChanged.connect(self._later)

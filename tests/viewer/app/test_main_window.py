@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from tests.viewer.app.conftest import trace_text
@@ -118,15 +118,17 @@ def test_panels_are_made_after_the_lanes_one_per_turn(qtbot: QtBot, windows: Win
     window.open_paths([job_folder])
     window._build_workspace()
     qtbot.waitUntil(lambda: window.has_job and not window.controller.running, timeout=PATIENCE)
-    names = ("attribution", "breakdown", "files", "range", "kept")
+    names = ("findings", "attribution", "breakdown", "files", "range", "kept")
     before = {name: window.docks[name].widget() for name in names}
+    assert {w.text() for w in before.values() if isinstance(w, QLabel)} == {"Loading…"}
     panels = side(window)
     panels.fill()
     assert all(window.docks[name].widget() is before[name] for name in names)
     with qtbot.waitSignal(panels.filled, timeout=PATIENCE):
         panels._make_next()
-        assert [n for n in names if window.docks[n].widget() is not before[n]] == ["attribution"]
-    assert [window.docks[n].widget().accessibleName() for n in names[:4]] == [
+        assert [n for n in names if window.docks[n].widget() is not before[n]] == ["findings"], "home comes first"
+    assert [window.docks[n].widget().accessibleName() for n in names[:5]] == [
+        "Findings",
         "Attribution",
         "Breakdown",
         "Import",

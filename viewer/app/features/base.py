@@ -19,7 +19,10 @@ class Feature(QObject):
 
     Attributes:
         window: the window it belongs to. Made first, filled with panels later.
+        home: whether its panel is the one that shows first, and is therefore made before all others.
     """
+
+    home = False
 
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 class Findings(Feature):
     """Makes the panel; what is dismissed there goes on the undo stack and into the session file."""
 
+    home = True
     panel: FindingsPanel | None = None
 
     def attach_panel(self, workspace: Workspace) -> None:

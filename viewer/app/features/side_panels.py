@@ -100,10 +100,13 @@ class SidePanels(Feature):
     def fill(self) -> None:
         """Begin, once the timeline is there; a second call does nothing."""
         if self._left is None:
-            features = [feature.attach_panel for feature in self.window.features]
+            home, features = (
+                [feature.attach_panel for feature in self.window.features if feature.home is first]
+                for first in (True, False)
+            )
             shown = [partial(self._make, spec) for spec in PANELS if spec.make and spec.shown]
             hidden = [partial(self._make, spec) for spec in PANELS if spec.make and not spec.shown]
-            self._left = [*shown, self._make_files, *features, *hidden]
+            self._left = [*home, *shown, self._make_files, *features, *hidden]
             self._timer.start()
 
     def _opening(self, _: object) -> None:
