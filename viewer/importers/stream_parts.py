@@ -111,7 +111,8 @@ class StreamParts:
         """Read, but behind the last border."""
         self._cut_at = 0
         self._ended = False
-        self._is_array = False
+        self._is_array: bool | None = None
+        """Whether the text is a bare array; None before anything but white space was read."""
         self._sunk = 0
         self._events = 0
         self._given_up = 0
@@ -194,8 +195,9 @@ class StreamParts:
             self._rest = bytes(text[border:size]) if border else b""
         size = border or size
         room[size : size + PAD] = 0
-        if self._cut_at == 0:
-            self._is_array = room[:4096].tobytes().removeprefix(b"\xef\xbb\xbf").lstrip(b" \n\r\t")[:1] == b"["
+        if self._is_array is None:
+            first = room[:size].tobytes().removeprefix(b"\xef\xbb\xbf").lstrip(b" \n\r\t")[:1]
+            self._is_array = first == b"[" if first else None
         begin, self._cut_at = self._cut_at, self._cut_at + size
         self._stretches.append(_Stretch(begin, self._cut_at, room, size, border > 0))
         return True
@@ -246,7 +248,7 @@ class StreamParts:
         window.cross = lambda: self._cross(stretch, scan, reader)
         try:
             if stretch.begin:
-                scan.run_from_event(is_array=self._is_array)
+                scan.run_from_event(is_array=self._is_array is True)
             else:
                 scan.run()
         except OverflowError:

@@ -106,6 +106,18 @@ def test_a_last_stretch_that_was_read_too_early_is_read_again_as_it_was() -> Non
         assert _all_of(parts.run(), sunk) == alone
 
 
+@pytest.mark.parametrize("space", [0, 200, 900, 1500, 5000])
+@pytest.mark.parametrize("array", [True, False])
+def test_white_space_longer_than_a_stretch_hides_no_bracket(space: int, array: bool) -> None:
+    events = json.dumps([_event(i) for i in range(40)]).encode()
+    text = b" " * space + (events if array else b'{"traceEvents": ' + events + b"}")
+    parts, sunk = _parts(text, 3, 300)
+    scanned = parts.run()
+    assert parts.joined > 1
+    assert (scanned.complete, scanned.is_array) == (True, array)
+    assert _all_of(scanned, sunk) == _alone(text)
+
+
 def test_a_text_without_borders_is_read_by_one() -> None:
     text = b"[" + b", ".join(b'{"odd": 1, "ph": "X", "ts": %d, "dur": 1}' % i for i in range(1000)) + b"]"
     parts, sunk = _parts(text, 2, 1000)
