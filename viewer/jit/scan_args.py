@@ -15,7 +15,6 @@ from viewer.jit.scan_decimal import EXACT, parse_decimal, parse_integer_text
 from viewer.jit.scan_intern import intern_text, same_text
 from viewer.jit.scan_load import (
     apart,
-    backslashes,
     closers,
     count_bits,
     link_second,
@@ -23,7 +22,6 @@ from viewer.jit.scan_load import (
     load8,
     load64,
     openers,
-    quotes,
     trailing_zeros,
 )
 from viewer.jit.scan_text import (
@@ -33,11 +31,10 @@ from viewer.jit.scan_text import (
     OPEN_ARRAY,
     OPEN_OBJECT,
     QUOTE,
-    escaped_bytes,
-    inside_strings,
     skip_space,
     skip_string,
     skip_value,
+    strings_of,
 )
 
 _parse_decimal, _parse_integer_text = apart(parse_decimal), apart(parse_integer_text)
@@ -156,13 +153,7 @@ def read_links(p: int, end: int, strings: int) -> Any:
     in_string = _ZERO
     carry = _ZERO
     while p < end:
-        slashes = backslashes(p)
-        quote_bits = quotes(p)
-        if (slashes | carry) != _ZERO:
-            hidden, carry = escaped_bytes(slashes, carry)
-            quote_bits &= ~hidden
-        x = inside_strings(quote_bits) ^ in_string
-        in_string = _ZERO - (x >> np.uint64(63))
+        quote_bits, x, in_string, carry = strings_of(p, in_string, carry)
         opening = openers(p) & ~x
         closing = closers(p) & ~x
         before = depth

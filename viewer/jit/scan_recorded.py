@@ -13,7 +13,6 @@ from viewer.jit.scan_args import word
 from viewer.jit.scan_intern import intern_text
 from viewer.jit.scan_load import (
     apart,
-    backslashes,
     closers,
     count_bits,
     field_first,
@@ -27,7 +26,7 @@ from viewer.jit.scan_load import (
     store_int,
     trailing_zeros,
 )
-from viewer.jit.scan_text import COLON, QUOTE, escaped_bytes, inside_strings, skip_space, skip_value
+from viewer.jit.scan_text import COLON, QUOTE, skip_space, skip_value, strings_of
 
 RECORDED_FIELDS: Final = (
     "Input Dims",
@@ -138,13 +137,7 @@ def _find_fields(p: int, end: int, begins: NDArray[np.int64], ends: NDArray[np.i
     in_string = _ZERO
     carry = _ZERO
     while p < end:
-        slashes = backslashes(p)
-        quote_bits = quotes(p)
-        if (slashes | carry) != _ZERO:
-            hidden, carry = escaped_bytes(slashes, carry)
-            quote_bits &= ~hidden
-        x = inside_strings(quote_bits) ^ in_string
-        in_string = _ZERO - (x >> np.uint64(63))
+        quote_bits, x, in_string, carry = strings_of(p, in_string, carry)
         opening = openers(p) & ~x
         closing = closers(p) & ~x
         candidates = quote_bits & x & field_first(p + 1)

@@ -105,19 +105,29 @@ def inside_strings(quote_bits: Any) -> Any:
 
 
 @kernel
+def strings_of(p: int, in_string: Any, carry: Any) -> Any:
+    """Strings in the 64 bytes at ``p``: (quotes that begin or end one, bytes inside one, and the state behind them).
+
+    All are bit masks of uint64. ``in_string`` is all ones where the byte before is inside a string, else 0; ``carry``
+    is 1 where a backslash before hides the first byte. A string's opening quote counts as inside, its closing one not.
+    """
+    slashes = backslashes(p)
+    quote_bits = quotes(p)
+    if (slashes | carry) != _ZERO:
+        hidden, carry = escaped_bytes(slashes, carry)
+        quote_bits &= ~hidden
+    inside = inside_strings(quote_bits) ^ in_string
+    return quote_bits, inside, _ZERO - (inside >> np.uint64(63)), carry
+
+
+@kernel
 def skip_container(p: int, end: int) -> Any:
     """One past the bracket that closes the object or array at ``p``; more than ``end`` when it is not there yet."""
     depth = np.int64(0)
     in_string = _ZERO
     carry = _ZERO
     while p < end:
-        slashes = backslashes(p)
-        quote_bits = quotes(p)
-        if (slashes | carry) != _ZERO:
-            hidden, carry = escaped_bytes(slashes, carry)
-            quote_bits &= ~hidden
-        x = inside_strings(quote_bits) ^ in_string
-        in_string = _ZERO - (x >> np.uint64(63))
+        _, x, in_string, carry = strings_of(p, in_string, carry)
         opening = openers(p) & ~x
         closing = closers(p) & ~x
         closed = count_bits(closing)
