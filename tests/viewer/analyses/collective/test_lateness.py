@@ -108,8 +108,7 @@ def test_several_late_ranks_are_all_named(late: dict[int, int]) -> None:
     assert all((found.of(r) or (0, 0, 0))[2] > 0 for r in late)
 
 
-def test_waiting_is_shared_out_without_rest() -> None:
-    """Shapley values of waiting in a job of two late ranks add up to what mending both saves those who are on time."""
+def test_ranks_that_hide_each_other_cause_less_than_each_would_alone() -> None:
     late = {3: 4_000_000, 4: 3_000_000}
     found = lateness(aligned(RankJob(ranks=6, steps=12, late_ns=late, noise_ns=0)))
     alone = [lateness(aligned(RankJob(ranks=6, steps=12, late_ns={r: ns}, noise_ns=0))) for r, ns in late.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.build import annotation, call, kernel, make_session, make_trace, op
-from tests.support.planted import pipe
+from tests.support.planted import Worked, aligned, pipe
 from tests.support.ranks import RankJob
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings import caveats, late_rank, uneven
@@ -22,33 +21,9 @@ from viewer.base.selection import Selection
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
-STEP_NS = 40_000_000
-
-
-def aligned(job: RankJob) -> Session:
-    return settle_clocks(job.session(), "auto")
-
 
 def confident(session: Session) -> list[JobFinding]:
     return [f for f in job_findings(session) if f.confident and f.severity != "info"]
-
-
-@dataclass
-class Worked(RankJob):
-    """Each rank's ``gemm`` lasts ``extra[rank]`` ns more; with ``turns`` rank ``step % ranks`` works more instead."""
-
-    extra: dict[int, int] = field(default_factory=dict)
-    turns: int = 0
-    _at: int = 0
-
-    def _step(self, step: int) -> None:
-        self._at = step
-        super()._step(step)
-
-    def _compute(self, rank: int, start: int, length: int, name: str = "gemm") -> None:
-        if name == "gemm":
-            length += self.extra.get(rank, 0) + (self.turns if self._at % self.ranks == rank else 0)
-        super()._compute(rank, start, length, name)
 
 
 def test_a_late_rank_is_first_and_its_size_is_right():
@@ -191,6 +166,15 @@ def test_stages_without_replicas_are_no_peers():
     assert sorted(Counter(roles(both).values()).values()) == [2] * 4
 
 
-def test_a_lateness_that_nothing_explains_is_not_sure():
-    found = list(late_rank.find(settle_clocks(pipe(replicas=1).session(), "auto"), CancelToken()))
-    assert all(not f.confident for f in found if "cause is unknown" in f.title)
+def test_a_lateness_that_nothing_explains_is_not_sure(monkeypatch: pytest.MonkeyPatch):
+    session = aligned(RankJob(ranks=6, steps=6, late_ns={3: 4_000_000}))
+    (explained,) = late_rank.find(session, CancelToken())
+    monkeypatch.setattr(late_rank, "cause_of", lambda *_: None)
+    (unexplained,) = late_rank.find(session, CancelToken())
+    assert explained.id == unexplained.id == "late-rank/rank 3"
+    assert explained.confident
+    assert not unexplained.confident
+
+
+def test_stages_without_replicas_have_no_late_rank():
+    assert list(late_rank.find(settle_clocks(pipe(replicas=1).session(), "auto"), CancelToken())) == []
