@@ -113,13 +113,14 @@ def as_peers(engine: Stretches, role: I64, work: Work, order: Sequences) -> Nomi
     count, steps = engine.begun.shape
     unsure = np.zeros((count, steps), np.bool_)
     spread = np.full((count, steps), NOISE)
-    patchy, other_role = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    patchy = np.zeros(count, np.bool_)
+    other_role = np.array([int((role == r).sum()) == 1 for r in role], np.bool_)
+    same_work = work.alike() if other_role.any() else role
     for i in range(count):
-        peers = [p for p in range(count) if p != i and role[p] == role[i]]
-        if not peers:
-            other_role[i] = True
-            _by_work(engine, work, i, factor, unsure, spread)
+        if other_role[i]:
+            _by_work(engine, work.ns, same_work, i, factor, unsure, spread)
             continue
+        peers = [p for p in range(count) if p != i and role[p] == role[i]]
         lacking = _lacking(engine.begun, i, peers)
         patchy[i] = (engine.begun[[i, *peers]] != engine.begun[i]).any()
         for k in range(steps):
@@ -143,13 +144,14 @@ def as_peers(engine: Stretches, role: I64, work: Work, order: Sequences) -> Nomi
     return Nominal(factor, unsure, spread, patchy, other_role)
 
 
-def _by_work(engine: Stretches, work: Work, rank: int, factor: F64, unsure: NDArray[np.bool_], spread: F64) -> None:
+def _by_work(
+    engine: Stretches, ns: F64, alike: I64, rank: int, factor: F64, unsure: NDArray[np.bool_], spread: F64
+) -> None:
     """Cut a rank's steps to what ranks that run the same kernels take for them, in whatever order they run them."""
-    alike = work.alike()
     peers = [p for p in range(len(alike)) if p != rank and alike[p] == alike[rank]]
     for k in range(engine.begun.shape[1]):
-        others = [float(work.ns[p, k]) for p in peers if work.ns[p, k] > 0]
-        mine = float(work.ns[rank, k])
+        others = [float(ns[p, k]) for p in peers if ns[p, k] > 0]
+        mine = float(ns[rank, k])
         unsure[rank, k] = not others or not mine > 0
         if unsure[rank, k]:
             continue

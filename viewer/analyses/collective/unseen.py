@@ -17,8 +17,6 @@ I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
 _NEVER: Final = np.iinfo(np.int64).min
-
-
 LATEST: Final = 0.5
 """Of the usual time between a send to a rank and what it sends next: a send closer than that was not waited for."""
 

@@ -30,8 +30,10 @@ class Same:
         count, steps = ranks.begun.shape
         self.ns = np.array([[ranks.own_time[ranks.part(i, k)].sum() for k in range(steps)] for i in range(count)])
         self.numbers = np.zeros(count, np.int64)
+        self.asked = 0
 
     def alike(self):
+        self.asked += 1
         return self.numbers
 
 
@@ -101,7 +103,9 @@ def test_of_two_ranks_the_faster_one_is_usual():
 
 def test_without_a_peer_ranks_that_run_the_same_kernels_tell():
     ranks = Ranks([[cell(1.25, own=(60.0, 50.0, 40.0, 30.0, 20.0, 10.0))], [cell()], [cell()]])
-    found = as_peers(ranks, np.arange(3), Same(ranks), ranks.order)
+    work = Same(ranks)
+    found = as_peers(ranks, np.arange(3), work, ranks.order)
+    assert work.asked == 1  # all kernels of the job are counted for it
     # In another order: the whole of the step compares, no stretch of it.
     assert found.factor[ranks.part(0, 0)] == pytest.approx([0.8] * 6)
     assert found.other_role.all()
