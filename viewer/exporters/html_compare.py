@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from viewer.base.time import format_duration
-from viewer.base.units import format_bytes, format_count, format_share
+from viewer.base.units import format_bytes, format_count, format_share, percent, with_minus
 from viewer.exporters.compare_summary import (
     FIGURES,
     TABLES,
@@ -138,9 +138,9 @@ def _fingerprint(report: Json) -> Markup | None:
     rows = [
         (
             f["title"],
-            f"{100 * f['base']:.1f} %",
-            f"{100 * f['test']:.1f} %",
-            f"{100 * f['delta']:+.1f} points".replace("-", "−"),
+            percent(f["base"], 1),
+            percent(f["test"], 1),
+            with_minus(f"{100 * f['delta']:+.1f} points"),
             _SURE[sure(f)],
         )
         for f in report["fingerprint"]

@@ -127,10 +127,7 @@ def _window(session: Session, window: tuple[int, int] | None) -> Json | None:
 
 
 def _finding(finding: Finding) -> Json:
-    return asdict(finding) | {
-        "message": finding.message,
-        "where": finding.where,
-    }
+    return asdict(finding)
 
 
 def _job_finding(finding: Finding) -> Json:

@@ -9,7 +9,7 @@ from viewer.analyses.findings.base import Evidence, JobFinding
 from viewer.analyses.memory.places import devices_of, steps_range
 from viewer.analyses.memory.ranges import is_expandable
 from viewer.analyses.memory.reserve import EXPLAINED, LEAST_STEPS, reserve_growth
-from viewer.base.units import format_bytes
+from viewer.base.units import format_bytes, percent
 from viewer.base.work import CancelToken
 from viewer.store.session import Session
 
@@ -51,6 +51,6 @@ def _each(session: Session, cancel: CancelToken) -> Iterator[OfDevice]:
             ),
             f"{remedy}; it is no leak: nothing is held longer than before.",
             f"Theil-Sen slope of the largest reserve of each step ({found.edges.source}) after the first {first}, at "
-            f"least {LEAST_STEPS}; told where the peak of what is held grows by less than {EXPLAINED:.0%} of it.",
+            f"least {LEAST_STEPS}; told where the peak of what is held grows by less than {percent(EXPLAINED)} of it.",
         )
         yield OfDevice(label, "", found.bytes_per_step, made)

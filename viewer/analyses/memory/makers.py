@@ -122,10 +122,10 @@ def maker_names(trace: Trace) -> I64:
 
     def build() -> I64:
         makers, s = maker_slices(trace), trace.slices
-        distinct, place = np.unique(makers, return_inverse=True)
-        own, operator = np.full(len(distinct), -1, np.int64), np.full(len(distinct), -1, np.int64)
+        rows, place = np.unique(makers, return_inverse=True)
+        own, operator = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
         kind = np.zeros(len(trace.strings), np.int8)  # 0 not looked at, 1 a frame of its own, 2 another
-        current = distinct.copy()
+        current = rows.copy()
         for _ in range(MOST_LEVELS):
             live = np.flatnonzero((current >= 0) & (own < 0))
             if not len(live):
@@ -142,9 +142,9 @@ def maker_names(trace: Trace) -> I64:
             current[live] = s.parent[at]
         best = np.where(own >= 0, own, operator)
         # A mark of a step says nothing of who allocated, and has another name in each step.
-        bare = np.flatnonzero((best < 0) & (distinct >= 0))
-        bare = bare[s.paint[distinct[bare]] != Paint.ANNOTATION]
-        best[bare] = s.name[distinct[bare]]
+        bare = np.flatnonzero((best < 0) & (rows >= 0))
+        bare = bare[s.paint[rows[bare]] != Paint.ANNOTATION]
+        best[bare] = s.name[rows[bare]]
         out: I64 = best[place]
         return out
 
