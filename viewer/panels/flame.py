@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.panels.context import JobContext
-from viewer.panels.following import FollowingPanel, KeptRank, Request
+from viewer.panels.following import KeptRank, Request, ScopedPanel
 from viewer.panels.table_tools import ScopeLabel, lay_out
 from viewer.views.flame import FRAME_TEXT, HOW, WEIGHT_TEXT, FlameView
 from viewer.views.op_table import OpScope, op_scope
@@ -25,7 +25,7 @@ Asked = tuple[OpScope, str, str]
 """(scope, what the width means, which frames)."""
 
 
-class FlamePanel(FollowingPanel[Asked, FlameView]):
+class FlamePanel(ScopedPanel[Asked, FlameView]):
     """Follows rank and range of the selection."""
 
     KEY = "flame"
@@ -101,14 +101,6 @@ class FlamePanel(FollowingPanel[Asked, FlameView]):
         from viewer.views.flame import compute  # compiled loops load off the GUI thread
 
         return compute(request.session, *request.question, request.cancel)
-
-    def say(self, text: str) -> None:
-        """Beside the tools; the graph stays."""
-        self.scope.say(text)
-
-    def say_error(self, text: str) -> None:
-        """In the colour of errors."""
-        self.scope.say(text, "error")
 
     def say_waiting(self) -> None:
         """Name what is merged."""

@@ -17,6 +17,7 @@ from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
+from viewer.panels.table_tools import ScopeLabel
 from viewer.store.session import Session
 from widgets.theming import palette_of
 
@@ -186,6 +187,24 @@ class FollowingPanel(QWidget, Generic[Question, Answer]):
         super().hideEvent(event)
         if not self._answered:
             self._drop()
+
+
+class ScopedPanel(FollowingPanel[Question, Answer]):
+    """Says beside its tools what it shows, and why there is nothing else; what it showed stays meanwhile.
+
+    Attributes:
+        scope: the line that says so; made by the subclass.
+    """
+
+    scope: ScopeLabel
+
+    def say(self, text: str) -> None:
+        """Beside the tools."""
+        self.scope.say(text)
+
+    def say_error(self, text: str) -> None:
+        """In the colour of errors."""
+        self.scope.say(text, "error")
 
 
 class KeptRank:

@@ -11,7 +11,7 @@ from viewer.base.pace_frame import PaceFrame
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.context import JobContext
-from viewer.panels.following import FollowingPanel, KeptRank, Request, RunWalk
+from viewer.panels.following import KeptRank, Request, RunWalk, ScopedPanel
 from viewer.panels.table_tools import RowTools, ScopeLabel, lay_out
 from viewer.views.op_table import HEADS, OpScope, OpView, op_scope, op_totals
 from widgets.column_table import ColumnTable
@@ -24,7 +24,7 @@ Asked = tuple[OpScope, str]
 """(scope, grouping) of a table."""
 
 
-class KernelsPanel(FollowingPanel[Asked, OpView]):
+class KernelsPanel(ScopedPanel[Asked, OpView]):
     """Follows rank and range of the selection.
 
     Signals:
@@ -108,14 +108,6 @@ class KernelsPanel(FollowingPanel[Asked, OpView]):
             request.tell(view, view.table.done)
 
         return compute(request.session, *request.question, request.cancel, tell)
-
-    def say(self, text: str) -> None:
-        """Beside the tools; the table stays."""
-        self.scope.say(text)
-
-    def say_error(self, text: str) -> None:
-        """In the colour of errors."""
-        self.scope.say(text, "error")
 
     def say_waiting(self) -> None:
         """Name what is counted."""

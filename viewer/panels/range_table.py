@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from viewer.base.selection import SliceRef, TimeRange
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
-from viewer.panels.following import FollowingPanel, KeptRank, Request, RunWalk
+from viewer.panels.following import KeptRank, Request, RunWalk, ScopedPanel
 from viewer.panels.table_tools import RowTools, ScopeLabel, lay_out
 from viewer.views.emphasis import query_of_class_name
 from viewer.views.range_table import ALL, CPU, GPU, HEADS, RangeView, Runs, Scope, scope_of, totals
@@ -24,7 +24,7 @@ Asked = tuple[Scope, str]
 """(scope, grouping) of a table."""
 
 
-class RangePanel(FollowingPanel[Asked, RangeView]):
+class RangePanel(ScopedPanel[Asked, RangeView]):
     """Follows selection and visible window.
 
     Signals:
@@ -123,14 +123,6 @@ class RangePanel(FollowingPanel[Asked, RangeView]):
             request.tell(view, view.table.done)
 
         return compute(request.session, *request.question, request.cancel, tell)
-
-    def say(self, text: str) -> None:
-        """Beside the tools; the table stays."""
-        self.scope.say(text)
-
-    def say_error(self, text: str) -> None:
-        """In the colour of errors."""
-        self.scope.say(text, "error")
 
     def say_waiting(self) -> None:
         """Name what is counted."""

@@ -14,6 +14,7 @@ from tests.viewer.panels.test_timeline import BASE, LEFT, NONE, Desk, Key, job
 from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.panels.work import WorkRunner
 from viewer.views.lane_hit import time_at, x_of
+from widgets.lane_overlay import Overlay
 
 RANGE = TimeRange(BASE + 31_000, BASE + 45_000)
 SIZES, ARROW = Qt.CursorShape.SizeHorCursor, Qt.CursorShape.ArrowCursor
@@ -171,7 +172,7 @@ def test_escape_gives_a_drag_on_the_ruler_up(desk: Desk) -> None:
 def test_what_is_dragged_is_not_covered_by_a_tooltip(
     desk: Desk, button: Qt.MouseButton, modifiers: Qt.KeyboardModifier
 ) -> None:
-    def overlay() -> object:
+    def overlay() -> Overlay:
         shown = desk.panel.picture.source(desk.canvas.width(), desk.canvas.height(), 1.0)
         assert shown is not None
         return shown[1]
@@ -179,13 +180,13 @@ def test_what_is_dragged_is_not_covered_by_a_tooltip(
     desk.panel.show_range(TimeRange(BASE + 5_000, BASE + 60_000))
     start, end = desk.at("stream 7", 20_000), desk.at("stream 7", 28_000)
     desk.move(start)
-    assert overlay().tip is not None  # type: ignore[attr-defined]
+    assert overlay().tip is not None
     desk.qtbot.mousePress(desk.canvas, button, modifiers, start)
     desk.move(end, button)
     during = overlay()
-    assert during.tip is None  # type: ignore[attr-defined]
-    assert during.cursor_x == end.x(), "the time under the pointer is the pointer's"  # type: ignore[attr-defined]
+    assert during.tip is None
+    assert during.cursor_x == end.x(), "the time under the pointer is the pointer's"
     if button is Qt.MouseButton.RightButton:
-        assert during.zoom_text.endswith(" us")  # type: ignore[attr-defined]
+        assert during.zoom_text.endswith(" us")
     desk.qtbot.mouseRelease(desk.canvas, button, modifiers, end)
-    assert overlay().zoom_text == ""  # type: ignore[attr-defined]
+    assert overlay().zoom_text == ""
