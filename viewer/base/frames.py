@@ -5,7 +5,8 @@ Widgets draw times relative to the window's start as float64; absolute times sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,14 +113,27 @@ class Placement:
 
     def at(self, y: float) -> PlacedRow | None:
         """The row at a height, None below the last."""
-        import bisect
-
-        i = bisect.bisect_right(self.rows, y, key=lambda r: r.y) - 1
+        i = bisect_right(self.rows, y, key=_row_y) - 1
         return self.rows[i] if i >= 0 and y < self.rows[i].y + self.rows[i].height else None
+
+    def in_sight(self, top: int, height: int) -> Iterator[int]:
+        """Indices of rows that may show in so many px, scrolled by ``top``: the pinned ones, then those of the rest.
+
+        They are found by their places, without a look at the others.
+        """
+        rows, behind = self.rows, self.pinned_height
+        pinned = bisect_left(rows, behind, key=_row_y)
+        first = max(bisect_right(rows, top + behind, key=_row_y) - 1, pinned)
+        yield from range(pinned)
+        yield from range(first, bisect_left(rows, top + height, lo=first, key=_row_y))
 
     def find(self, key: str) -> PlacedRow | None:
         """The placed lane of that key."""
         return next((r for r in self.rows if r.lane is not None and r.lane.key == key), None)
+
+
+def _row_y(row: PlacedRow) -> int:
+    return row.y
 
 
 class Box(NamedTuple):

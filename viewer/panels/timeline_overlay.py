@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -58,19 +57,12 @@ class View:
         return (top, bottom - top) if bottom > top else None
 
     def rows(self) -> list[tuple[PlacedRow, tuple[int, int]]]:
-        """The rows in sight, each with where it shows (see :meth:`in_sight`), found without a look at the others."""
+        """The rows in sight, each with where it shows (see :meth:`in_sight`)."""
         if self._rows is None:
             placement = self.painter.placement
-            rows, behind = placement.rows, placement.pinned_height
-            pinned = bisect_left(rows, behind, key=_row_y)
-            first = max(bisect_right(rows, self.top + behind, key=_row_y) - 1, pinned)
-            near = (*rows[:pinned], *rows[first : bisect_left(rows, self.top + self.height, key=_row_y)])
+            near = (placement.rows[i] for i in placement.in_sight(self.top, self.height))
             self._rows = [(row, place) for row in near if (place := self.in_sight(row)) is not None]
         return self._rows
-
-
-def _row_y(row: PlacedRow) -> int:
-    return row.y
 
 
 def selected_range(session: Session, selection: Selection) -> TimeRange | None:

@@ -5,8 +5,6 @@ It depends on scroll position and size alone, so panning and zooming in time reu
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -101,7 +99,7 @@ def plan(session: Session, placement: Placement, top: int, height: int, dpr: flo
         lines.append(Line(y, sub, lane))
         above.append(least)
 
-    for index in _in_sight(placement, top, height):
+    for index in placement.in_sight(top, height):
         placed = placement.rows[index]
         shift = top if placed.pinned else 0  # pinned rows do not scroll
         least = 0 if placed.pinned else round(behind * dpr)
@@ -126,19 +124,6 @@ def plan(session: Session, placement: Placement, top: int, height: int, dpr: flo
     counters = tuple(i for i, line in enumerate(lines) if line.lane is not None and line.lane.sampled)
     line_px = (first, tall_px, np.array(above, np.int64))
     return Plan(tuple(lines), line_of, ground_of, under_of, sources, line_px, counters)
-
-
-def _in_sight(placement: Placement, top: int, height: int) -> Iterator[int]:
-    """Indices of the rows that may show: the pinned ones, and those of the scrolled content, found by their places."""
-    rows = placement.rows
-    pinned = bisect_left(rows, placement.pinned_height, key=_row_y)
-    first = max(bisect_right(rows, top + placement.pinned_height, key=_row_y) - 1, pinned)
-    yield from range(pinned)
-    yield from range(first, bisect_left(rows, top + height, lo=first, key=_row_y))
-
-
-def _row_y(row: PlacedRow) -> int:
-    return row.y
 
 
 def rows_at(session: Session, lane: LaneRow, depth: int) -> list[tuple[int, int]]:

@@ -85,6 +85,22 @@ def test_rows_are_found_by_height(y: float, row: int | None) -> None:
     assert placement.at(y) is (None if row is None else placement.rows[row])
 
 
+@pytest.mark.parametrize("pinned", [0, 1, 2])
+def test_rows_in_sight_are_the_pinned_ones_and_those_that_scroll_below_them(pinned: int) -> None:
+    group = LaneGroup(0, "rank 0", "", ())
+    heights = (20, 30, 5, 40, 12, 26)
+    places = [sum(heights[:i]) for i in range(7)]
+    rows = [PlacedRow(places[i], heights[i], group, None, 9, pinned=i < pinned) for i in range(6)]
+    placement = Placement(tuple(rows), places[6], places[pinned])
+    for top in range(0, 140, 3):
+        for height in (1, 25, 60, 200):
+            first, last = top + places[pinned], top + height
+            scrolled = [i for i in range(pinned, 6) if places[i + 1] > first and places[i] < last]
+            found = list(placement.in_sight(top, height))
+            assert found[:pinned] == list(range(pinned))
+            assert found[pinned:] == scrolled or (not scrolled and found[pinned:] == [5]), "the last may lie above"
+
+
 def test_lanes_are_found_by_key() -> None:
     placement = _placement()
     assert placement.find("rank 0/stream 0:7") is placement.rows[1]
