@@ -71,7 +71,7 @@ def _verdict(found: Pipeline, rows: list[WorkerRow], late: list[WorkerRow], alon
         first = late[0]
         text = (
             f"{name(first)} is late: it computes {format_duration(first.beyond_ns, 1)} per step "
-            f"({percent((first.share or 0), 1)} of the phase) longer than the others of its stage."
+            f"({percent(first.share or 0, 1)} of the phase) longer than the others of its stage."
         )
         if len(late) > 1:
             text += f" Late as well: {', '.join(name(r) for r in late[1:5])}."
@@ -79,7 +79,7 @@ def _verdict(found: Pipeline, rows: list[WorkerRow], late: list[WorkerRow], alon
         most = compared[0]
         text = (
             f"No worker is late: the most that one computes beyond the others of its stage is "
-            f"{percent((most.share or 0), 1)} of the phase ({name(most)})."
+            f"{percent(most.share or 0, 1)} of the phase ({name(most)})."
         )
     slow = max(alone, key=lambda s: alone[s], default=None)
     if slow is not None and alone[slow] >= UNEVEN:
@@ -103,7 +103,7 @@ def _table(
                 label,
                 format_duration(r.compute_ns, 1),
                 NONE if r.beyond_ns is None else format_duration(r.beyond_ns, 1),
-                NONE if r.share is None else f"{percent(r.share, 1)}",
+                NONE if r.share is None else percent(r.share, 1),
                 f"{r.late_steps:,} of {r.steps:,}",
                 "yes" if r.late else "no",
                 NONE if factor is None else f"{factor:.3f}",

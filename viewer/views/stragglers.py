@@ -12,12 +12,13 @@ from viewer.analyses.collective.rank_steps import step_selection
 from viewer.base.frames import Jump, TableFrame
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.base.time import format_duration
-from viewer.base.units import format_bytes, format_share, percent
+from viewer.base.units import format_bytes, format_share, percent, with_minus
 from viewer.store.session import Session
 from viewer.views.figures import NONE, Cell, shown
 from viewer.views.span_stragglers import span_stragglers
 from viewer.views.straggler_words import ESTIMATE, pattern, step_numbers, verdict
 from viewer.views.stragglers_frame import StragglersFrame
+from viewer.views.ticks import unit_for
 
 HEADERS = ("Rank", "Wait caused", "Own", "Inherited", "Straggler", "Cause", "Pattern", "Step if as fast")
 HOW = (
@@ -48,9 +49,6 @@ LINK_HOW = (
     "Waiting ÷ (waiting + transfer) of its operations: small, so the link is slow, not a rank late. Of sends – : they "
     "wait for nobody.",
 )
-
-
-_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 
 
 def stragglers(session: Session) -> StragglersFrame:
@@ -124,8 +122,8 @@ def _unsure(ns: int | None, error: int | None) -> Cell:
     """A lateness with how far it may be off, both in one unit."""
     if ns is None or error is None:
         return _short(ns)
-    unit, name = next((u, n) for u, n in _UNITS if max(ns, error) >= u or u == 1)
-    return f"{ns / unit:,.1f} ± {error / unit:,.1f} {name}", ns
+    name, unit = unit_for(max(abs(ns), error))
+    return f"{with_minus(f'{ns / unit:,.1f}')} ± {error / unit:,.1f} {name}", ns
 
 
 def _jump(target: Selection | None) -> Jump:
@@ -153,7 +151,7 @@ def _links(session: Session) -> TableFrame | None:
         label = shown(link.label, 60)
         rows.append(
             (kind, label, format_bytes(link.bytes), f"{link.busbw_gbps:,.1f} GB/s", f"{link.usual_gbps:,.1f} GB/s",
-             NONE if link.wait_share is None else f"{percent(link.wait_share)}")
+             NONE if link.wait_share is None else percent(link.wait_share))
         )  # fmt: skip
         keys.append((kind, label, link.bytes, link.busbw_gbps, link.usual_gbps, link.wait_share))
     return TableFrame(LINK_HEADERS, rows, keys, [], LINK_HOW)

@@ -54,11 +54,11 @@ def ticks(window: TimeRange, origin_ns: int, width_px: float) -> Axis:
     start, end = window.start_ns - origin_ns, window.end_ns - origin_ns
     first = -(-start // minor) * minor
     reach = max(abs(start), abs(end))
-    unit, scale = _unit_for(reach)
+    unit, scale = unit_for(reach)
     base = 0
     base_text = ""
     if _decimals(step, scale) > MOST_DECIMALS:
-        unit, scale = _unit_for(step)
+        unit, scale = unit_for(step)
         base = start // (1000 * scale) * (1000 * scale)
         base_text = exact(base)
     decimals = _decimals(step, scale)
@@ -74,7 +74,7 @@ def ticks(window: TimeRange, origin_ns: int, width_px: float) -> Axis:
 
 def exact(ns: int) -> str:
     """All digits of a time in the largest unit that it fills: ``12_345_678_000`` -> ``"12.345678 s"``."""
-    unit, scale = _unit_for(abs(ns))
+    unit, scale = unit_for(abs(ns))
     decimals = 0
     while ns * 10**decimals % scale:
         decimals += 1
@@ -109,7 +109,8 @@ def _minor(step: int) -> int:
     return step
 
 
-def _unit_for(ns: int) -> tuple[str, int]:
+def unit_for(ns: int) -> tuple[str, int]:
+    """(name, ns) of the largest unit that a length, which is not negative, fills."""
     return next((u for u in _UNITS if ns >= u[1]), _UNITS[-1])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.ranks import RankJob
 from viewer.analyses.collective.as_peers import as_fast_as_peers
-from viewer.analyses.collective.lateness import lateness
+from viewer.analyses.collective.lateness import Lateness, lateness
 from viewer.app.clocks import settle_clocks
 from viewer.base.selection import Selection, SliceRef
 from viewer.exporters.report import report
@@ -66,6 +66,14 @@ def test_lateness_stands_with_how_far_it_may_be_off(late: Session) -> None:
     assert table.rows[0][2] == f"{own / 1e6:,.1f} ± {error / 1e6:,.1f} ms"
     assert table.keys[0][2] == own
     assert all(re.fullmatch(r"[\d,.]+ ± [\d,.]+ (ns|us|ms|s)", row[k]) for row in table.rows for k in (2, 3))
+
+
+def test_a_lateness_below_nothing_has_its_own_unit_and_sign(late: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lateness, "of", lambda *_: (-2_500_000, 800, 0))
+    monkeypatch.setattr(Lateness, "errors_of", lambda *_: (300_000, 1_200))
+    table = stragglers(late).table
+    assert table is not None
+    assert table.rows[0][2:4] == ("\u22122.5 ± 0.3 ms", "0.8 ± 1.2 us")
 
 
 def test_the_replayed_step_is_shorter_by_what_the_straggler_cost(late: Session) -> None:
