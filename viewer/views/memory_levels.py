@@ -20,7 +20,7 @@ CAPACITY_FROM: Final = 0.5
 """The axis reaches up to the device's capacity where so much of it was reserved: else the lines would lie flat."""
 FINE: Final = 8
 """Parts of a column that are not told apart: where blocks of events are that short, they are not looked into."""
-DRAWN: Final = ("allocated", "reserved")
+DRAWN: Final[tuple[str, ...]] = ("allocated", "reserved")
 _COARSE: Final = 1
 """The level of blocks (of 256 events) at whose largest instants bytes by category are kept."""
 
@@ -205,8 +205,7 @@ def _build(session: Session, item: Input, device: int) -> MemoryLevels:
         categories = category_series(session, item, device)
     if not steps and categories is not None and len(categories.time):
         steps["allocated"] = _total(categories)
-    drawn = {name: line_index(line if name == "allocated" else _changes(line)) for name, line in steps.items()
-             if name in DRAWN}  # fmt: skip
+    drawn = {n: line_index(steps[n] if n == "allocated" else _changes(steps[n])) for n in DRAWN if n in steps}
     top = max((float(one.top) for one in drawn.values()), default=0.0)
     at_highs = np.zeros((0, 1 if categories is None else len(categories.columns)), np.int64)
     held = drawn.get("allocated")

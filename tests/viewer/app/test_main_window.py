@@ -99,13 +99,15 @@ def test_what_the_lanes_asked_for_waits_while_helpers_compile(
     """Else this process would compile the same beside them."""
     window = windows()
     window.warm_up.stop()
-    window._build_workspace()
+    window.warm_up.ready.emit()
+    qtbot.waitUntil(lambda: window.workspace is not None)
     assert window.workspace is not None
     work, got = window.workspace.work, list[str]()
     monkeypatch.setattr(type(window.warm_up), "is_compiling", property(lambda _: True))
     work.hold()
     work.submit("test held", lambda _: "held", got.append)
-    side(window)._go_on()
+    window.workspace.timeline.canvas.shown.emit()
+    QApplication.processEvents()
     work.submit("test asked", lambda _: "asked", got.append)
     qtbot.waitUntil(lambda: got == ["asked"], timeout=PATIENCE)
     window.warm_up.engine_loaded.emit()

@@ -162,8 +162,8 @@ def test_rows_to_save_are_exact_and_as_shown(desk: Desk) -> None:
 def test_a_table_of_another_job_leads_nowhere(desk: Desk) -> None:
     desk.open(job())
     desk.context.set_session(Session())
-    desk.panel._go_to_longest(0)
-    desk.panel._step(0, True)
+    desk.panel.table.row_clicked.emit(0)
+    desk.panel.table.row_stepped.emit(0, True)
     assert desk.context.selection.slice is None
     assert desk.panel.scope.text() == RangePanel.HINT
 
@@ -174,7 +174,7 @@ def test_jumping_keeps_the_range(desk: Desk) -> None:
     span = TimeRange(session.origin_ns(), session.origin_ns() + 15)
     desk.context.select(Selection(range=span))
     desk.settle()
-    desk.panel._go_to_longest(0)
+    desk.panel.table.row_clicked.emit(0)
     assert desk.context.selection.range == span
     assert isinstance(desk.context.selection.slice, SliceRef)
 
