@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def encode_json(data: Any) -> bytes:
@@ -15,20 +18,21 @@ def encode_json(data: Any) -> bytes:
     try:
         plain = msgspec.json.encode(data)
     except UnicodeEncodeError:
-        plain = msgspec.json.encode(_mended(msgspec.to_builtins(data)))
+        plain = msgspec.json.encode(all_without_surrogates(msgspec.to_builtins(data)))
     return msgspec.json.format(plain, indent=1) + b"\n"
 
 
 def without_surrogates(text: str) -> str:
-    """Text that every encoding of Unicode holds."""
-    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    """Lone surrogates cannot be stored as UTF-8: they become U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
-def _mended(value: Any) -> Any:
+def all_without_surrogates(value: Any) -> Any:
+    """Plain data in which no text has lone surrogates; tuples become lists."""
     if isinstance(value, str):
         return without_surrogates(value)
     if isinstance(value, dict):
-        return {_mended(k): _mended(v) for k, v in value.items()}
+        return {all_without_surrogates(k): all_without_surrogates(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_mended(v) for v in value]
+        return [all_without_surrogates(v) for v in value]
     return value

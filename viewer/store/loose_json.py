@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from viewer.base.json_text import all_without_surrogates, without_surrogates
+
 _MENDED = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"|(?<![\w.])[-+]?(?:nan|inf(?:inity)?|undefined|none)(?:\([a-z0-9]*\))?(?![\w.])|,(?=\s*[}\]])',
     re.DOTALL | re.IGNORECASE,
@@ -20,7 +22,6 @@ _MENDED = re.compile(
 _MAY_BE_MENDED = re.compile(r"\\|nan|inf|undefined|none|,\s*[}\]]", re.IGNORECASE)
 """What a text must hold for anything in it to be mended; most hold nothing of it, and this is found at once."""
 _BAD_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)', re.DOTALL)
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _EVENT_KEYS: Final = "ph|name|cat|pid|tid|ts|dur|args|id|id2|s|bp|tts|tdur|cname|bind_id|sf"
 _QUOTED_VALUE = re.compile(rf'("(?:name|cat)"\s*:\s*")(.*?)("(?=\s*(?:,\s*"(?:{_EVENT_KEYS})"\s*:|\}})))', re.DOTALL)
@@ -56,7 +57,7 @@ def loads(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
             if mended == decoded:
                 raise
             value, _ = decoder.raw_decode(mended.lstrip())
-        return _clean(value) if "\\u" in decoded else value
+        return all_without_surrogates(value) if "\\u" in decoded else value
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -96,21 +97,5 @@ def decode_text(raw: bytes) -> tuple[str, bool]:
             value = json.loads('"' + _BAD_ESCAPE.sub(lambda m: m[0] if m[1] else "\\\\", text) + '"', strict=False)
         except ValueError:
             return text, True
-    if _SURROGATE.search(value):
-        return replace_surrogates(value), True
-    return str(value), mended
-
-
-def replace_surrogates(text: str) -> str:
-    """Lone surrogates cannot be stored as UTF-8: they become U+FFFD."""
-    return _SURROGATE.sub("\ufffd", text)
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, list):
-        return [_clean(v) for v in value]
-    if isinstance(value, dict):
-        return {replace_surrogates(k): _clean(v) for k, v in value.items()}
-    return value
+    plain = without_surrogates(value)
+    return plain, mended or plain != value
