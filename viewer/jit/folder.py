@@ -33,7 +33,7 @@ def code_folder() -> Path:
 def prepare(folder: Path) -> bool:
     """Make the folder and drop old ones beside it; False when nothing can be kept there."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o755, parents=True, exist_ok=True)  # code that others of a group may write is none to run
         if not os.access(folder, os.W_OK):
             return False
         os.utime(folder)

@@ -49,3 +49,14 @@ def test_old_folders_go_and_others_stay(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not prepare(tmp_path / "file" / "rankscope-x")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="rights are told otherwise there")
+def test_no_one_else_may_write_there_however_open_new_folders_are(tmp_path: Path) -> None:
+    """Compiled code of a folder that others may write is not run; many systems let a group write what one makes."""
+    before = os.umask(0o002)
+    try:
+        assert prepare(tmp_path / "compiled" / "rankscope-a")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "compiled" / "rankscope-a").stat().st_mode & 0o022 == 0
