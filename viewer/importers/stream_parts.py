@@ -153,12 +153,12 @@ class StreamParts:
                 out.add(scan.out)
                 if not head.crossed:
                     self._spare.append(scan)
-            self._events += scan.events
             with self._turn:
                 self._stretches.popleft()
                 if not head.crossed:
                     self._rooms.append(head.room)
                 self._turn.notify_all()
+            self._events += scan.events  # behind that: whoever tells how many there are counts none twice
             self._tell(self._events)
             if not scan.arrived:
                 return out
