@@ -104,6 +104,9 @@ class Code:
         words: types of the arguments, as in the table.
         returns: one of :data:`RETURNS`.
         owner: whose memory the code is in.
+
+    Raises:
+        Unfit: for a word that has no plain type.
     """
 
     def __init__(self, kernel: Kernel, address: int, words: tuple[str, ...], returns: str, owner: Any = None) -> None:
@@ -111,8 +114,8 @@ class Code:
         self._owner = owner
         self._result = RETURNS[returns]
         self._gives = returns != "none"
-        self._takes = tuple(_taker(word) for word in words)
         flat = [kind for word in words for kind in flat_types(word)]
+        self._takes = tuple(_taker(word) for word in words)
         self._function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *flat)(address)
 
     def __call__(self, *args: Any) -> Any:

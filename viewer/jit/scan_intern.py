@@ -16,7 +16,7 @@ from viewer.jit.config import kernel
 from viewer.jit.scan_load import apart, load64, load_id, load_int, store8, store_id, store_int
 
 # Words of the state.
-_SLOTS, _MASK, _ENTRIES, _CAPACITY, _COUNT, _ARENA, _USED, _ARENA_SIZE, _OVERFLOW = (8 * k for k in range(9))
+_SLOTS, _MASK, _ENTRIES, _CAPACITY, _COUNT, _ARENA, _USED, _ARENA_SIZE, OVERFLOW = (8 * k for k in range(9))
 
 EMPTY_SLOT: Final = 0xFFFFFFFF
 _AT_ONCE: Final = 1 << 14
@@ -96,7 +96,7 @@ def intern_text(p: int, size: int, state: int) -> Any:
     number = load_int(state + _COUNT)
     used = load_int(state + _USED)
     if number >= load_int(state + _CAPACITY) or used + size > load_int(state + _ARENA_SIZE):
-        store_int(state + _OVERFLOW, max(size, np.int64(1)))
+        store_int(state + OVERFLOW, max(size, np.int64(1)))
         return -1
     k = np.int64(0)
     while k + 8 <= size:
@@ -136,7 +136,7 @@ def find_text(p: int, size: int, state: int) -> Any:
 @kernel
 def overflowed(state: int) -> Any:
     """Size of the text that found no room since the last growth, 0 when all went well."""
-    return load_int(state + _OVERFLOW)
+    return load_int(state + OVERFLOW)
 
 
 @kernel

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from viewer.base.ids import NOTHING_RECORDED, UNREAD
 from viewer.jit.config import kernel
 from viewer.jit.scan_args import word
-from viewer.jit.scan_intern import intern_text
+from viewer.jit.scan_intern import OVERFLOW, intern_text
 from viewer.jit.scan_load import (
     apart,
     closers,
@@ -243,7 +243,7 @@ def number_recorded(
         if number < 0:
             if not full:
                 return i
-            store_int(state + 64, np.int64(0))
+            store_int(state + OVERFLOW, np.int64(0))  # the table stays as it is
             out[i] = UNREAD
             continue
         out[i] = number
