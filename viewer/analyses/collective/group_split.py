@@ -21,6 +21,8 @@ CLEARER: Final = 3.0
 """By how many times the best way to group must be better than the next."""
 FEWEST: Final = 3
 MOST_PAIRS: Final = 64
+MOST_RANKS: Final = 1 << 20
+"""Ranks of the largest job whose strides are tried: a number beyond it (of a file's name) is no place in a layout."""
 
 
 def split(users: Sequence[tuple[int, Operations, int]], size: int) -> dict[int, int] | None:
@@ -37,7 +39,7 @@ def split(users: Sequence[tuple[int, Operations, int]], size: int) -> dict[int, 
         The lowest rank of its group, by rank.
     """
     ranks = sorted(r for r, _, _ in users)
-    if len(set(ranks)) < len(ranks) or size < 2:
+    if len(set(ranks)) < len(ranks) or size < 2 or ranks[-1] >= MOST_RANKS:
         return None
     world = -(-(ranks[-1] + 1) // size) * size
     ends = {rank: _ends(table, local) for rank, table, local in users}
@@ -65,7 +67,7 @@ def _ends(table: Operations, local: int) -> tuple[I64, I64]:
 def _scatter(lowest: dict[int, int], ends: dict[int, tuple[I64, I64]]) -> float | None:
     """How far differences of ends change from operation to operation in groups of these members: the median pair's."""
     told = []
-    pairs = [(a, b) for a, b in itertools.pairwise(sorted(lowest, key=lambda r: (lowest[r], r)))]
+    pairs = itertools.pairwise(sorted(lowest, key=lambda r: (lowest[r], r)))
     for a, b in [p for p in pairs if lowest[p[0]] == lowest[p[1]]][:MOST_PAIRS]:
         _, one, other = np.intersect1d(ends[a][0], ends[b][0], assume_unique=True, return_indices=True)
         if len(one) > FEWEST:
