@@ -156,9 +156,10 @@ def _errors(session: Session, ranks: tuple[int, ...], nominal: Nominal, told: Sp
             continue
         own, passed = told.own[i][known], told.inherited[i][known]
         peers = float((nominal.spread[i] * own_time[i])[known].mean())
-        gaps = LACKING * ((lost or nominal.patchy[i]) + bool(nominal.patchy[i]) + bool(nominal.other_role[i]))
+        patchy, other = bool(nominal.patchy[i]), bool(nominal.other_role[i])
+        gaps = LACKING * ((lost or patchy) + patchy + other)
         every = peers + unsure[i] + gaps * float((own + passed).mean())
-        out[0, i] = every + _of_mean(own, patchy=bool(nominal.patchy[i]))
+        out[0, i] = every + _of_mean(own, patchy=patchy)
         out[1, i] = 2 * every + _of_mean(passed, patchy=bool(nominal.patchy.any()))
     return out[0], out[1]
 
