@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -49,9 +50,9 @@ def write_whole(path: Path, data: bytes) -> None:
     if known and not (target.is_file() and os.access(target.parent, os.W_OK)):
         path.write_bytes(data)
         return
-    temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
         if known:
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
