@@ -32,6 +32,12 @@ def _is_gone(call: Callable[..., Any]) -> bool:
     return isinstance(owner, QObject) and not isValid(owner)
 
 
+def _run(job: Job, token: CancelToken) -> Any:
+    """Run a job, unless nobody wants it any more by the time that a thread is free for it."""
+    token.check()
+    return job(token)
+
+
 class WorkRunner(QObject):
     """Runs jobs off the GUI thread and delivers results on it.
 
@@ -82,7 +88,7 @@ class WorkRunner(QObject):
         self.busy_changed.emit(self._pending)
 
         def start() -> None:
-            future = (self._long_pool if long else self._pool).submit(job, token)
+            future = (self._long_pool if long else self._pool).submit(_run, job, token)
             self._running.add(future)
             future.add_done_callback(lambda f: self._tell((key, token, f, done, failed)))
 

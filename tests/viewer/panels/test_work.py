@@ -35,9 +35,9 @@ def test_a_result_never_comes_before_the_request_has_returned(qtbot: QtBot, monk
     class AtOnce(ThreadPoolExecutor):
         """A pool whose jobs have ended when they are submitted."""
 
-        def submit(self, job: Callable[[CancelToken], int], token: CancelToken) -> Future[int]:
+        def submit(self, run: Callable[..., int], /, *args: object) -> Future[int]:
             future: Future[int] = Future()
-            future.set_result(job(token))
+            future.set_result(run(*args))
             return future
 
     monkeypatch.setattr("viewer.panels.work.ThreadPoolExecutor", AtOnce)
@@ -83,6 +83,7 @@ def test_held_requests_run_in_their_order_when_it_goes_on(runner: WorkRunner, qt
     runner.submit("after", lambda _: "after", got.append)
     qtbot.waitUntil(lambda: runner.pending == 0)
     assert sorted(got[1:]) == ["after", "long", "new"]
+    assert not begun, "nobody wants it any more"
     runner.go_on()
 
 
