@@ -40,6 +40,11 @@ class Edges:
         """Number of steps."""
         return len(self.index)
 
+    def levels_of(self, step: int) -> slice:
+        """Rows after which levels of a step are told: its events; of a step without any, the one before it."""
+        first, last = int(self.at[step]), int(self.at[step + 1])
+        return slice(first, last) if first < last else slice(max(first - 1, 0), max(first, 1))
+
 
 def step_edges(session: Session, item: Input, device: int) -> Edges | None:
     """Borders of the steps of a rank for one of its devices; None with fewer than two steps.

@@ -41,8 +41,7 @@ def reserve_growth(session: Session, item: Input, device: int) -> ReserveGrowth 
     if edges is None or peaks is None or edges.count - edges.first < LEAST_STEPS:
         return None
     level = item.trace.tables["allocator_events"].reserved
-    steady = range(edges.first, edges.count)
-    parts = [level[int(edges.at[k]) : max(int(edges.at[k + 1]), int(edges.at[k]) + 1)] for k in steady]
+    parts = [level[edges.levels_of(k)] for k in range(edges.first, edges.count)]
     if any(not len(p) or p[0] == ABSENT for p in parts):
         return None
     reserved = np.array([int(p.max()) for p in parts], np.int64)

@@ -66,14 +66,11 @@ def step_peaks(session: Session, item: Input, device: int) -> StepPeaks | None:
     level = item.trace.tables["allocator_events"].allocated
     peak, event = np.zeros(edges.count, np.int64), np.zeros(edges.count, np.int64)
     for k in range(edges.count):
-        a, b = int(edges.at[k]), int(edges.at[k + 1])
-        if a == b:  # nothing happened: as before
-            a = max(a - 1, 0)
-            b = a + 1
-        part = level[a:b]
+        rows = edges.levels_of(k)
+        part = level[rows]
         if not len(part) or part[0] == ABSENT:
             return None
-        event[k] = a + int(np.argmax(part))
+        event[k] = rows.start + int(np.argmax(part))
         peak[k] = part.max()
     return StepPeaks(edges, peak, event)
 

@@ -14,7 +14,7 @@ from tests.support.memory_job import Planted, training
 from tests.viewer.analyses.memory.test_categories import opened
 from tests.viewer.importers.test_torch_snapshot import busy
 from viewer.analyses.memory.churn import churn
-from viewer.analyses.memory.edges import block_keys, held_by_key, step_edges
+from viewer.analyses.memory.edges import Edges, block_keys, held_by_key, step_edges
 from viewer.analyses.memory.growth import growth, slope_of
 from viewer.analyses.memory.layout import layout_after, unusable
 from viewer.analyses.memory.spikes import step_peaks
@@ -27,6 +27,11 @@ def test_the_slope_is_the_median_over_pairs() -> None:
     slopes = [(values[j] - values[i]) / (j - i) for i in range(5) for j in range(i + 1, 5)]
     assert slope_of(values) == (float(np.median(slopes)), sum(s > 0 for s in slopes) / len(slopes))
     assert slope_of(np.arange(5000.0) * 2)[0] == 2.0
+
+
+def test_the_levels_of_a_step_without_events_are_those_before_it() -> None:
+    edges = Edges(np.array([3, 7, 7, 9]), np.arange(3), 0, "steps")
+    assert [edges.levels_of(k) for k in range(3)] == [slice(3, 7), slice(6, 7), slice(7, 9)]
 
 
 @pytest.mark.parametrize("marked", [True, False])
