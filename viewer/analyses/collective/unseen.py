@@ -55,9 +55,8 @@ def answers(session: Session, start: I64, end: I64, step: I32) -> Answers:
     opened = np.array(sorted({g.rank for g in session.groups if g.rank is not None}), np.int64)
     open_ = np.flatnonzero((every.peer != ABSENT) & ~np.isin(every.peer, opened) & (step >= 0))
     found = [[np.empty(0, np.int64)] for _ in range(5)]
-    for missing in np.unique(every.peer[open_]).tolist():
-        mine = open_[every.peer[open_] == missing]
-        mine = mine[np.argsort(start[mine], kind="stable")]
+    by_peer = open_[np.lexsort((start[open_], every.peer[open_]))]
+    for mine in np.split(by_peer, np.flatnonzero(np.diff(every.peer[by_peer])) + 1):
         sends, receives = mine[every.kind[mine] == Kind.SEND], mine[every.kind[mine] == Kind.RECV]
         if not len(sends) or not len(receives):
             continue
