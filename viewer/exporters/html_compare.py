@@ -199,7 +199,8 @@ def _findings(report: Json) -> Markup | None:
     items = [
         tag("li", tag("b", f"{word}: "), f["title"]) for word in ("gained", "lost") for f in found[word][:MOST_ROWS]
     ]
-    return tag("ul", *items) if items else None
+    most = max(len(found[word]) for word in ("gained", "lost"))
+    return joined((tag("ul", *items), _more(most, "the first of each"))) if items else None
 
 
 def _around(report: Json) -> Markup | None:
@@ -210,4 +211,5 @@ def _around(report: Json) -> Markup | None:
     notes = [note(text) for text in report["notes"]]
     if not rows and not notes:
         return None
-    return joined((table(("", "base", "test"), rows, -1) if rows else None, *notes))
+    cut = _more(len(report["surroundings"]), "the first")
+    return joined((table(("", "base", "test"), rows, -1) if rows else None, cut, *notes))

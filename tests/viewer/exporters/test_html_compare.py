@@ -48,6 +48,15 @@ def test_many_rows_are_cut_and_said():
     assert f"{MOST_ROWS} of {MOST_ROWS + 20}" in page
 
 
+def test_cut_findings_and_surroundings_are_said():
+    report = compare_report(compare(a_run(), a_run(gemm=1.2)))
+    report["findings"]["gained"] = [{"title": f"finding {i}"} for i in range(MOST_ROWS + 3)]
+    report["surroundings"] = [{"name": f"NCCL_{i}", "base": "1", "test": None} for i in range(MOST_ROWS + 5)]
+    page = compare_page(report, "t")
+    assert f"{MOST_ROWS} of {MOST_ROWS + 3}: the first of each." in page.replace("\xa0", " ")
+    assert f"{MOST_ROWS} of {MOST_ROWS + 5}: the first." in page.replace("\xa0", " ")
+
+
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_name_becomes_markup(name: str) -> None:
     written = name.encode("utf-8", "replace").decode()
