@@ -106,6 +106,8 @@ class Workspace(QObject):
         session = self.session
 
         def done(found: SliceRef | None) -> None:
+            if session is not self.session:
+                return  # its files may have other indexes now
             if found is not None:
                 self.context.jump(found)
             else:

@@ -241,7 +241,8 @@ class RunWalk:
         self._found: tuple[object, int, Runs] | None = None
 
     def forget(self) -> None:
-        """Another session is there."""
+        """Another session is there: what is looked up now would lead to a slice of the one before."""
+        self._context.work.cancel(self._key)
         self._found = None
 
     def step(

@@ -19,6 +19,7 @@ from widgets.pace_plot import PacePlot
 from widgets.theming import set_tip
 
 COUNTING: Final = "Counting…"
+PACE: Final = "kernel pace"
 
 Asked = tuple[OpScope, str]
 """(scope, grouping) of a table."""
@@ -166,9 +167,11 @@ class KernelsPanel(ScopedPanel[Asked, OpView]):
 
             return pace_frame(view, row)
 
-        self._context.work.submit("kernel pace", find, self._show_pace)
+        self._context.work.submit(PACE, find, self._show_pace)
 
     def _show_pace(self, frame: PaceFrame | None) -> None:
+        if frame is None:
+            self._context.work.cancel(PACE)
         self.pace.set_frame(frame)
         if self.pace.isHidden() == (frame is not None):
             self.pace.setVisible(frame is not None)

@@ -450,6 +450,10 @@ def test_runs_of_a_name(qtbot: QtBot, windows: Windows, job_folder: Path) -> Non
         qtbot.waitUntil(lambda: workspace.work.pending == 0, timeout=PATIENCE)
         assert workspace.context.selection.slice == SliceRef(0, gemms[row]), action
         assert [words in text for text in said] == [True] * bool(words), "what leads nowhere is said"
+    window.actions_["previous_run"].trigger()
+    workspace.show_session(replace(workspace.session), same_job=True)
+    qtbot.waitUntil(lambda: workspace.work.pending == 0, timeout=PATIENCE)
+    assert workspace.context.selection.slice == SliceRef(0, gemms[1]), "it was found in the session before"
 
 
 def test_the_keys_and_about_dialogs_open(qtbot: QtBot, windows: Windows) -> None:

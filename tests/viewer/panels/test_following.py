@@ -225,3 +225,11 @@ def test_runs_are_found_once_per_row(qtbot: QtBot, context: JobContext) -> None:
     walk.forget()
     step(1, True)
     assert len(found) == 3
+
+
+def test_runs_that_are_found_for_another_session_lead_nowhere(qtbot: QtBot, context: JobContext) -> None:
+    walk, gone = RunWalk(context, "runs"), list[SliceRef]()
+    walk.step(object(), 0, True, Numbers, gone.append)
+    walk.forget()
+    settle(qtbot, context)
+    assert gone == []

@@ -109,6 +109,15 @@ def test_a_click_goes_to_the_slowest_and_shows_the_pace(qtbot: QtBot, context: J
     assert after != chosen, "Return goes to the next run"
 
 
+def test_the_pace_of_another_session_never_shows(qtbot: QtBot, context: JobContext, panel: KernelsPanel) -> None:
+    opened(qtbot, context, panel)
+    panel.table.row_clicked.emit(0)
+    context.set_session(Session())
+    settle(qtbot, context)
+    assert panel.pace.frame is None
+    assert panel.pace.isHidden()
+
+
 def test_a_slow_table_says_how_much_is_counted_by_now(
     qtbot: QtBot, context: JobContext, panel: KernelsPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
