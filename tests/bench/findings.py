@@ -7,10 +7,7 @@ sizes and recordings, and clean jobs. Without one: the job that ``rankscope demo
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.bench.figure import figure
+from tests.bench.generated import generated
 
 KINDS: Final = {
     "straggler": "late-rank",
@@ -77,11 +75,7 @@ class Tally:
 
 
 def _make(generator: Path, folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
-    shutil.rmtree(folder, ignore_errors=True)
-    command = [sys.executable, str(generator), "--out", str(folder), "--jobs", "1", *options]
-    subprocess.run(command, check=True, capture_output=True)
-    found: dict[str, Any] = json.loads((folder / "truth.json").read_text())
-    return found
+    return generated(generator, folder, ("--jobs", "1", *options))
 
 
 def _sends(generator: Path, options: tuple[str, ...]) -> float:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tests.bench.figure import at_most, figure
+from tests.bench.generated import generated
 
 CLOCKS: Final = ("--max-offset-us", "3000", "--drift-ppm", "50", "--jobs", "1")
 SHAPES: Final = {
@@ -94,15 +94,6 @@ def cases(ranks: int, seeds: int) -> Iterator[Case]:
                 yield Case(ranks, slow, "long", (*common, *long_))
 
 
-def make(generator: Path, folder: Path, options: tuple[str, ...]) -> Json:
-    """Write the job; its truth."""
-    shutil.rmtree(folder, ignore_errors=True)
-    command = [sys.executable, str(generator), "--out", str(folder), *options]
-    subprocess.run(command, check=True, capture_output=True)
-    truth: Json = json.loads((folder / "truth.json").read_text())
-    return truth
-
-
 def alone(generator: Path, folder: Path, case: Case) -> dict[int, float]:
     """What the own lateness of each slow rank is in the same job without the others, ns: median of the steps."""
     out: dict[int, float] = {}
@@ -112,7 +103,7 @@ def alone(generator: Path, folder: Path, case: Case) -> dict[int, float]:
     none = ",".join(map(str, range(case.ranks)))
     for one in case.options[at].split(","):
         options = [*case.options[:at], one, *case.options[at + 1 :], "--no-rank-file", none]
-        single = make(generator, folder, tuple(options))
+        single = generated(generator, folder, tuple(options))
         rank = int(one.split(":")[0])
         steps = next(r for r in single["ranks_without_file"] if r["rank"] == rank)["steps"]
         out[rank] = float(np.median([s["own_late_ns"] for s in steps]))
@@ -221,7 +212,7 @@ def _measured(generator: Path, folder: Path, case: Case, known: Json, state: Pat
     if case.key in known:
         found: Json = known[case.key]
         return found
-    truth = make(generator, folder / "job", case.options)
+    truth = generated(generator, folder / "job", case.options)
     found = json.loads(json.dumps(judge(folder / "job", truth, alone(generator, folder / "alone", case))))
     shutil.rmtree(folder / "cache", ignore_errors=True)
     if state is not None:
