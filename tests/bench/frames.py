@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QPointF, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 
@@ -312,11 +312,16 @@ def _free_bytes() -> int:
     return int(text.split("MemAvailable:")[1].split()[0]) * 1024
 
 
-def figures(folder: Path, scale: float) -> Iterator[Figure]:
-    """Measure one figure after another. ``scale`` is the size of the jobs."""
+def application() -> QCoreApplication:
+    """The application, to be kept while there are windows; offscreen where there is no display."""
     if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    app = QApplication.instance() or QApplication([])
+    return QApplication.instance() or QApplication([])
+
+
+def figures(folder: Path, scale: float) -> Iterator[Figure]:
+    """Measure one figure after another. ``scale`` is the size of the jobs."""
+    app = application()
     many = int(10_000_000 * scale)
     session = make_job(RANKS, many)
     total = sum(len(i.trace) for i in session.inputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +9,9 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
-from PySide6.QtWidgets import QApplication
 
 from tests.bench.figure import at_most
-from tests.bench.frames import Desk, only, smooth
+from tests.bench.frames import Desk, application, only, smooth
 from tests.support.themes import theme
 from viewer.base.memory_map import MapSpan
 from viewer.base.work import CancelToken
@@ -44,7 +41,7 @@ def ranks_of(path: Path, folder: Path, count: int) -> Session:
 
 def lanes(path: Path, folder: Path) -> Iterator[dict[str, Any]]:
     """Frames of a journey over eight memory lanes."""
-    app = _application()
+    app = application()
     session = ranks_of(path, folder, LANES)
     used = time.process_time()
     for item in session.inputs:
@@ -61,7 +58,7 @@ def lanes(path: Path, folder: Path) -> Iterator[dict[str, Any]]:
 
 def maps(path: Path, folder: Path) -> Iterator[dict[str, Any]]:
     """Maps by size and by address: everything, and a walk down to some events."""
-    app = _application()
+    app = application()
     session = ranks_of(path, folder, 1)
     item = session.inputs[0]
     events = len(item.trace.tables["allocator_events"])
@@ -82,9 +79,3 @@ def maps(path: Path, folder: Path) -> Iterator[dict[str, Any]]:
         yield at_most(f"{what}, median", float(np.median(took)), "ms", 33)
         yield at_most(f"{what}, worst", float(np.max(took)), "ms", 100)
     del app
-
-
-def _application() -> Any:
-    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
-        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    return QApplication.instance() or QApplication([])
