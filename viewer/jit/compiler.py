@@ -49,11 +49,10 @@ class _QuickCache(FunctionCache):
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
-def dispatcher_of(function: Callable[..., Any], counts: bool | None) -> Any:
-    """What compiles and runs a kernel. ``counts``: see :class:`viewer.jit.config.Kernel`."""
-    if counts is None:
-        counts = _may_allocate(function)
-    options: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True, "_nrt": counts}
+def dispatcher_of(function: Callable[..., Any]) -> Any:
+    """What compiles and runs a kernel."""
+    options: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True}
+    options["_nrt"] = _may_allocate(function)
     quick = _KEEP and hasattr(FunctionCache, "_load_overload")
     made: Any = numba.njit(nogil=True, cache=_KEEP and not quick, **options)(function)
     if quick:

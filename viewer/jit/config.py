@@ -17,19 +17,13 @@ _LOADING: Final = threading.RLock()
 
 
 class Kernel:
-    """One kernel. Its attributes are those of the compiler's dispatcher, which is made when it is first asked for.
-
-    Args:
-        function: what is compiled.
-        counts: whether references to arrays are counted; None for what the compiler can see.
-    """
+    """One kernel. Its attributes are those of the compiler's dispatcher, which is made when it is first asked for."""
 
     py_func: Callable[..., Any]
 
-    def __init__(self, function: Callable[..., Any], counts: bool | None) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
-        self._counts = counts
         self._dispatcher: Any = None
         self._run: Callable[..., Any] = self._run_first
 
@@ -45,7 +39,7 @@ class Kernel:
                 if self._dispatcher is None:
                     from viewer.jit.compiler import dispatcher_of
 
-                    self._dispatcher = dispatcher_of(self.py_func, self._counts)
+                    self._dispatcher = dispatcher_of(self.py_func)
         return self._dispatcher
 
     def run_by(self, code: Callable[..., Any] | None) -> None:
@@ -70,17 +64,9 @@ def kernel(function: F) -> F:
     """Compile ``function`` with the project's options: GIL released, C-like errors, cached on disk where possible.
 
     A kernel that makes no array is compiled without the code that counts references to arrays, and none gets an entry
-    for C: together nearly a third of what compiling costs.
+    for C: together nearly a third of what compiling costs. Arithmetic on whole arrays makes arrays where that is not
+    seen, and does not compile: write the loop.
     """
-    return _made(function, None)
-
-
-def allocating_kernel(function: F) -> F:
-    """A kernel that makes arrays where :func:`kernel` does not see it: by arithmetic on whole arrays."""
-    return _made(function, True)
-
-
-def _made(function: F, counts: bool | None) -> F:
-    made = Kernel(function, counts)
+    made = Kernel(function)
     KERNELS.append(made)
     return cast(F, made)

@@ -13,7 +13,7 @@ import pytest
 
 import viewer.jit
 from viewer.app.kernel_table import callees, kernels
-from viewer.jit.config import allocating_kernel, kernel
+from viewer.jit.config import kernel
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -86,7 +86,16 @@ def _encloses(values: Any) -> Any:
 )
 def test_a_kernel_counts_references_to_arrays_only_where_it_makes_some(function: Any, counted: bool) -> None:
     assert counts_references(kernel(function)) is counted
-    assert counts_references(allocating_kernel(function))
+
+
+def _adds(values: Any) -> Any:
+    return (values + values)[0]
+
+
+def test_arithmetic_on_whole_arrays_does_not_compile() -> None:
+    """It would make an array that nothing frees."""
+    with pytest.raises(Exception, match="NRT"):
+        kernel(_adds)(np.zeros(3))
 
 
 def test_a_kernel_that_does_not_count_calls_none_that_does() -> None:

@@ -132,7 +132,7 @@ def test_the_compiler_takes_over(folder: Path) -> None:
 )
 def test_arguments_of_other_types_go_to_the_compiler(args: tuple[Any, ...], kept: dict[str, Kept]) -> None:
     asked: list[tuple[Any, ...]] = []
-    kernel = Kernel(lambda *_: None, None)
+    kernel = Kernel(lambda *_: None)
     kernel._dispatcher = lambda *given: asked.append(given)
     code = first_from(kept)
     entry = kept["row_search.first_from"].entry
@@ -145,7 +145,7 @@ def test_arguments_of_other_types_go_to_the_compiler(args: tuple[Any, ...], kept
 
 def test_a_table_that_is_read_only_is_not_written(kept: dict[str, Kept]) -> None:
     asked: list[int] = []
-    kernel = Kernel(lambda *_: None, None)
+    kernel = Kernel(lambda *_: None)
     kernel._dispatcher = lambda *given: asked.append(len(given))
     code = Code(kernel, 1, ("int64[1C]", "int64"), "none")
     array = np.arange(4)
@@ -245,7 +245,7 @@ def test_a_kernel_whose_code_needs_the_compiler_is_not_kept(
     function: Callable[[int], Any], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that the loader cannot find ends the process."""
-    monkeypatch.setattr("viewer.jit.native_build.dispatcher_of", lambda _: Kernel(function, None))
+    monkeypatch.setattr("viewer.jit.native_build.dispatcher_of", lambda _: Kernel(function))
     with pytest.raises(Unfit):
         make([Entry("raster.made_up", "lanes", words)])
 
