@@ -187,7 +187,8 @@ class ParallelPanel(FollowingPanel[Asked, ParallelView]):
 
     def _choose_step(self, index: int) -> None:
         number = self.steps.itemData(index)
-        if number is not None and (self.view is None or number != self.view.step):
+        if number is not None:
+            self.steps.setCurrentIndex(index)  # the arrows go on from here, shown yet or not
             self._step = int(number)
             self.refresh()
 

@@ -67,6 +67,26 @@ def test_it_follows_the_selected_step(qtbot: QtBot, context: JobContext, panel: 
     assert panel.view.step == 2
 
 
+def test_the_step_that_was_asked_for_last_is_shown(qtbot: QtBot, context: JobContext, panel: ParallelPanel) -> None:
+    made = job()
+    context.set_session(made.session())
+    panel.show()
+    context.select(Selection(range=TimeRange(*made.phase(0, 0))))
+    settle(qtbot, context)
+    panel.steps.activated.emit(0)
+    settle(qtbot, context)
+    panel.after.click()
+    panel.after.click()
+    assert context.work.pending > 0, "neither is shown yet"
+    settle(qtbot, context)
+    assert panel.view is not None
+    assert panel.view.step == 2, "two steps on"
+    panel.before.click()
+    panel.steps.activated.emit(2)  # back to what is still shown
+    settle(qtbot, context)
+    assert (panel.view.step, panel.steps.currentData()) == (2, 2)
+
+
 def test_replicas_fold(qtbot: QtBot, context: JobContext, panel: ParallelPanel) -> None:
     context.set_session(job().session())
     panel.show()
