@@ -25,7 +25,7 @@ from viewer.base.selection import EMPTY, Selection, TimeRange
 from viewer.panels.breakdown import BreakdownPanel
 from viewer.panels.context import JobContext
 from viewer.panels.range_table import RangePanel
-from viewer.panels.timeline import TimelinePanel
+from viewer.panels.timeline.panel import TimelinePanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
 from viewer.views.range_table import ALL

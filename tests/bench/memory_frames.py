@@ -19,8 +19,8 @@ from viewer.importers.opening import JobOpener
 from viewer.store.cache import Cache
 from viewer.store.session import Opened, Session, build_session
 from viewer.store.trace import Trace
-from viewer.views.memory_levels import memory_levels
-from viewer.views.memory_map import MapKind, build_map
+from viewer.views.memory.levels import memory_levels
+from viewer.views.memory.map import MapKind, build_map
 
 LANES: Final = 8
 SIZE: Final = 1100, 500

@@ -7,7 +7,7 @@ from viewer.base.frames import PanelFrame
 from viewer.base.selection import Selection, SliceRef
 from viewer.store.meta import DeviceInfo
 from viewer.store.session import Session
-from viewer.views.breakdown import breakdown
+from viewer.views.breakdown.panel import breakdown
 
 SHAPES = {"Input Dims": [[4, 8], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "2"]}
 LAUNCH = {

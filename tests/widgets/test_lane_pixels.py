@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from tests.support.themes import theme
 from viewer.base.frames import LaneFrame, Names, Pixels
 from viewer.base.selection import TimeRange
-from viewer.views.lanes import stamp_names
+from viewer.views.lanes.painter import stamp_names
 from widgets.lane_overlay import Overlay, Tip
 from widgets.lane_pixels import LanePixels, draw_image, memory_of
 from widgets.lanes_canvas import LanesCanvas

@@ -12,7 +12,7 @@ from viewer.base.frames import LaneFrame, LaneGroup, LaneRow, Names, Pixels, Pla
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import TimeRange
 from viewer.base.theme import PAINT_NAMES
-from viewer.views.lanes import stamp_names
+from viewer.views.lanes.painter import stamp_names
 from widgets.labels import NameMasks, short_name
 from widgets.lane_headers import LaneHeaders
 from widgets.lane_overlay import NOTE_WIDTH, NotePin, Overlay, Tip, note_rect, paint_overlay

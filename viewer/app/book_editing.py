@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from viewer.app.undo import UndoStack
 from viewer.base.errors import UsageError
 from viewer.base.kept import Bookmark
-from viewer.views.marks import BookmarkBook, MarkBook
+from viewer.views.kept.marks import BookmarkBook, MarkBook
 
 Book = TypeVar("Book")
 

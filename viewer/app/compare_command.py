@@ -85,7 +85,7 @@ def _page(found: Comparison, data: dict[str, Any], title: str) -> bytes:
     from viewer.app.themes import load_theme
     from viewer.exporters.html_compare import compare_page
     from viewer.exporters.svg import svg_text
-    from viewer.views.compare_waterfall import bars, waterfall_scene
+    from viewer.views.comparison.waterfall import bars, waterfall_scene
 
     def waterfall(theme: str) -> str:
         size = PAGE_WIDTH, PAGE_ROW * (len(bars(found)) + 1)
@@ -115,7 +115,7 @@ def _paint(found: Comparison, picture: Path, title: str) -> int:
     from viewer.app.render_command import no_qt
     from viewer.app.themes import load_theme
     from viewer.exporters.picture import write_picture
-    from viewer.views.compare_waterfall import fitting_height, waterfall_scene
+    from viewer.views.comparison.waterfall import fitting_height, waterfall_scene
 
     try:
         from viewer.app.render import NO_FONT, ensure_application

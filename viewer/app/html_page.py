@@ -11,7 +11,7 @@ from viewer.base.selection import TimeRange
 from viewer.exporters.html_page import html_report
 from viewer.exporters.svg import svg_text
 from viewer.store.session import Session
-from viewer.views.picture import PictureRequest, picture_scene
+from viewer.views.picture.scene import PictureRequest, picture_scene
 
 SIZE: Final = (1160, 620)
 """Logical px of the picture: the width of the page's text."""

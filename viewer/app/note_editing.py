@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from viewer.app.book_editing import BookEditor, BookmarkEditor, DismissedEditor, MarkEditor
 from viewer.app.undo import UndoStack
 from viewer.base.kept import SliceAnchor
-from viewer.views.notes import NoteBook
+from viewer.views.kept.notes import NoteBook
 
 
 class NoteEditor(BookEditor[NoteBook]):

@@ -48,7 +48,7 @@ class OpenedJob:
             return "Rankscope"
         count = ""
         if session is not None and session.inputs:
-            from viewer.views.missing import missing_words
+            from viewer.views.lanes.missing import missing_words
 
             groups = len(session.groups)
             said = missing_words(session) or (f"{groups} ranks" if groups > 1 else "")

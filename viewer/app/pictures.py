@@ -18,12 +18,12 @@ from viewer.base.scene import PictureScene
 from viewer.base.work import CancelToken
 from viewer.exporters.picture import write_picture
 from viewer.panels.export_dialog import ExportDialog
-from viewer.views.lane_arrangement import shown_groups
-from viewer.views.lane_looks import Coloring
-from viewer.views.picture import ViewRows, picture_scene
-from viewer.views.picture_arranged import filter_words
-from viewer.views.picture_choices import Choices, Shown, choices_from, picture_request
-from viewer.views.picture_colors import LaneColors
+from viewer.views.lanes.arrangement import shown_groups
+from viewer.views.lanes.looks import Coloring
+from viewer.views.picture.arranged import filter_words
+from viewer.views.picture.choices import Choices, Shown, choices_from, picture_request
+from viewer.views.picture.colors import LaneColors
+from viewer.views.picture.scene import ViewRows, picture_scene
 from widgets.picture_clipboard import copy_image
 from widgets.picture_painter import encode, font_family, measure, prepare, scene_image
 

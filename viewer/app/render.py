@@ -14,12 +14,12 @@ from viewer.base.session_file import SessionFile
 from viewer.base.time import format_duration
 from viewer.exporters.picture import VECTOR, check_size, picture_format, write_picture
 from viewer.store.session import Session
-from viewer.views.find_slice import longest_named
-from viewer.views.keeping import anchored, kept_from, look_from, selection_from
-from viewer.views.lane_tree import build_tree
-from viewer.views.notes import parse_note
-from viewer.views.picture import PictureRequest, ViewRows, picture_scene
-from viewer.views.picture_arranged import arranged_as_saved
+from viewer.views.kept.keeping import anchored, kept_from, look_from, selection_from
+from viewer.views.kept.notes import parse_note
+from viewer.views.lanes.find_slice import longest_named
+from viewer.views.lanes.tree import build_tree
+from viewer.views.picture.arranged import arranged_as_saved
+from viewer.views.picture.scene import PictureRequest, ViewRows, picture_scene
 from viewer.views.text import one_line
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def render_file(
         size: logical px.
         scale: px per logical px (png).
         theme_name: a shipped theme.
-        notes: ``--note`` texts, see :func:`viewer.views.notes.parse_note`.
+        notes: ``--note`` texts, see :func:`viewer.views.kept.notes.parse_note`.
         select: the longest slice whose name contains this is marked; one that touches the window if there is one.
         title: None for the name of the job's folder or file, "" for none.
         tell: gets sentences for the person who called (what was selected).

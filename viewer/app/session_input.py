@@ -43,7 +43,7 @@ class SessionInput:
     @property
     def listed(self) -> tuple[SavedSource, ...]:
         """All its traces with absolute paths."""
-        from viewer.views.keeping import replace_path
+        from viewer.views.kept.keeping import replace_path
 
         return tuple(replace_path(s, str(p)) for s, p in (*self.sources.present, *self.sources.missing))
 

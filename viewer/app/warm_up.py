@@ -192,7 +192,7 @@ class WarmUp(QObject):
 def warm_lanes() -> None:
     """Import the timeline, and load or compile the loops that paint lanes."""
     import viewer.app.workspace  # noqa: F401  (imported here, off the GUI thread)
-    from viewer.views.lanes import warm_up
+    from viewer.views.lanes.painter import warm_up
 
     warm_up()
 
@@ -226,7 +226,7 @@ def warm_engine() -> None:
     from viewer.importers.opening import JobOpener
     from viewer.store.cache import Cache
     from viewer.views.attribution import attribution
-    from viewer.views.breakdown import breakdown
+    from viewer.views.breakdown.panel import breakdown
 
     with tempfile.TemporaryDirectory(prefix="rankscope-warm-") as folder:
         path = Path(folder) / "tiny.json"
@@ -249,7 +249,7 @@ def _warm_memory(folder: Path) -> None:
     from viewer.jit.memory_columns import level_up
     from viewer.jit.memory_raster import fill_blocks, fill_boxes, stack_blocks
     from viewer.store.cache import Cache
-    from viewer.views.memory_levels import memory_levels
+    from viewer.views.memory.levels import memory_levels
 
     frames = [{"name": "f", "filename": "f.py", "line": 1}]
     block = {"address": 512, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": frames}

@@ -15,7 +15,7 @@ from viewer.base.theme import Theme
 from viewer.base.time import format_duration
 from viewer.base.work import CancelToken
 from viewer.panels.context import JobContext
-from viewer.panels.timeline import TimelinePanel
+from viewer.panels.timeline.panel import TimelinePanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
 
@@ -155,7 +155,7 @@ class Workspace(QObject):
 
     def set_colors(self, colors: SavedColors) -> None:
         """Colour the lanes like that; what is unknown counts as by class."""
-        from viewer.views.lane_looks import Coloring
+        from viewer.views.lanes.looks import Coloring
 
         looks = self.timeline.lanes.looks
         self.set_safe_paints(colors.safe)

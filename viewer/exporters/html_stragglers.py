@@ -8,11 +8,11 @@ import numpy as np
 
 from viewer.base.time import format_duration
 from viewer.exporters.html_parts import Markup, joined, note, table, tag
-from viewer.views.straggler_heat import heat
+from viewer.views.stragglers.heat import heat
 
 if TYPE_CHECKING:
     from viewer.exporters.html_page import Page
-    from viewer.views.straggler_heat import HeatView
+    from viewer.views.stragglers.heat import HeatView
 
 TITLE: Final = "Late ranks"
 MOST_ROWS: Final = 128

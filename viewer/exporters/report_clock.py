@@ -9,7 +9,7 @@ from viewer.analyses.collective.as_peers import as_fast_as_peers
 from viewer.analyses.collective.causes import cause_of
 from viewer.analyses.collective.lateness import lateness
 from viewer.store.session import Input, Session
-from viewer.views.straggler_words import pattern, verdict
+from viewer.views.stragglers.words import pattern, verdict
 
 Json = dict[str, Any]
 

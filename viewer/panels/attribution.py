@@ -13,7 +13,7 @@ from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.panels.section_view import SectionView
 from viewer.store.session import Session
-from viewer.views.shifted import Shifts, gap_moved, shifted_session
+from viewer.views.lanes.shifted import Shifts, gap_moved, shifted_session
 from widgets.theming import set_tip
 
 HINT = "Open a trace: this panel says how much of the time was compute, exposed communication, exposed memory and idle."
@@ -97,7 +97,7 @@ class AttributionPanel(QWidget):
     ) -> PanelFrame:
         cancel.check()
         from viewer.views.attribution import attribution  # compiled loops load off the GUI thread
-        from viewer.views.lane_tree import build_tree
+        from viewer.views.lanes.tree import build_tree
 
         tree = build_tree(session) if lanes else ()
         ranks = frozenset(g.id for g in tree if any(lane.key in lanes for lane in g.lanes))

@@ -60,7 +60,7 @@ class BreakdownPanel(QWidget):
     @staticmethod
     def _prepare(session: Session, cancel: CancelToken) -> None:
         cancel.check()
-        from viewer.views.breakdown import prepare
+        from viewer.views.breakdown.panel import prepare
 
         prepare(session, cancel)
 
@@ -81,7 +81,7 @@ class BreakdownPanel(QWidget):
     @staticmethod
     def _compute(session: Session, selection: Selection, cancel: CancelToken) -> PanelFrame:
         cancel.check()
-        from viewer.views.breakdown import breakdown  # compiled loops load off the GUI thread
+        from viewer.views.breakdown.panel import breakdown  # compiled loops load off the GUI thread
 
         return breakdown(session, selection)
 

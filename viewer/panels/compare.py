@@ -12,8 +12,8 @@ from viewer.analyses.comparison.compare import Comparison
 from viewer.base.scene import PictureScene
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
-from viewer.views.compare_table import KINDS, CompareView, compare_view, step_title
-from viewer.views.compare_waterfall import sentence, waterfall_scene
+from viewer.views.comparison.table import KINDS, CompareView, compare_view, step_title
+from viewer.views.comparison.waterfall import sentence, waterfall_scene
 from widgets.picture_painter import measure
 from widgets.scene_view import SceneView
 from widgets.table import DataTable

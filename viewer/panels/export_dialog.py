@@ -29,9 +29,8 @@ from viewer.base.scene import MAX_SIDE, PictureScene
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.work import WorkRunner
-from viewer.views.lanes import LodStore
-from viewer.views.picture import LEAST_SIZE, picture_scene
-from viewer.views.picture_choices import (
+from viewer.views.lanes.painter import LodStore
+from viewer.views.picture.choices import (
     EXTENTS,
     FORMATS,
     ROWS,
@@ -41,6 +40,7 @@ from viewer.views.picture_choices import (
     picture_request,
     preview_request,
 )
+from viewer.views.picture.scene import LEAST_SIZE, picture_scene
 from widgets.picture_clipboard import copy_image
 from widgets.picture_painter import measure, prepare, scene_image
 

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor
 
 from viewer.base.theme import Theme
-from viewer.views.kept_list import HEADERS, KeptRow
+from viewer.views.kept.kept_list import HEADERS, KeptRow
 from widgets.theming import safe_tip
 
 Index = QModelIndex | QPersistentModelIndex

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.panels.kept_model import TEXT, Index, KeptFilter, KeptModel
-from viewer.views.kept_list import HEADERS, KeptRow, kept_text
+from viewer.views.kept.kept_list import HEADERS, KeptRow, kept_text
 from widgets.keys import wants_copy
 from widgets.theming import palette_of
 

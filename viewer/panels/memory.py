@@ -27,8 +27,8 @@ from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
 from viewer.panels.section_view import SectionView
 from viewer.store.session import Session
-from viewer.views.memory_lanes import ORDER
-from viewer.views.memory_map import (
+from viewer.views.memory.lanes import ORDER
+from viewer.views.memory.map import (
     KIND_NAMES,
     MapKind,
     MemoryMap,
@@ -39,8 +39,8 @@ from viewer.views.memory_map import (
     present,
     tell,
 )
-from viewer.views.memory_paint import category_colors
-from viewer.views.memory_panel import (
+from viewer.views.memory.paint import category_colors
+from viewer.views.memory.panel import (
     NO_RECORDS,
     DeviceChoice,
     MemoryView,
@@ -49,7 +49,7 @@ from viewer.views.memory_panel import (
     memory_view,
     peak_event,
 )
-from viewer.views.memory_ranks import RanksView, ranks_view
+from viewer.views.memory.ranks import RanksView, ranks_view
 from widgets.heatmap import HeatMap
 from widgets.legend import Legend
 from widgets.memory_map import MemoryMapView

@@ -12,7 +12,7 @@ from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.panels.following import KeptRank, Request, RunWalk, ScopedPanel
 from viewer.panels.table_tools import RowTools, ScopeLabel, lay_out
-from viewer.views.emphasis import query_of_class_name
+from viewer.views.lanes.emphasis import query_of_class_name
 from viewer.views.range_table import ALL, CPU, GPU, HEADS, RangeView, Runs, Scope, scope_of, totals
 from widgets.column_table import ColumnTable
 from widgets.theming import set_tip

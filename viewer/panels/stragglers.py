@@ -22,9 +22,9 @@ from viewer.base.selection import GroupRef, Selection
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
 from viewer.panels.following import FollowingPanel, Request
-from viewer.views.straggler_heat import MEASURES, HeatView, heat
-from viewer.views.stragglers import stragglers
-from viewer.views.stragglers_frame import StragglersFrame
+from viewer.views.stragglers.frame import StragglersFrame
+from viewer.views.stragglers.heat import MEASURES, HeatView, heat
+from viewer.views.stragglers.panel import stragglers
 from widgets.heatmap import HeatMap
 from widgets.table import DataTable
 from widgets.theming import color, set_tip

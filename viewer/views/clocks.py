@@ -14,7 +14,7 @@ from viewer.base.time import format_duration
 from viewer.base.units import with_minus
 from viewer.store.session import Input, Session
 from viewer.views.figures import TableMaker, absent, num, plural, shown, since_origin, word
-from viewer.views.missing import missing_ranks, missing_words
+from viewer.views.lanes.missing import missing_ranks, missing_words
 
 METHODS: Final = {
     "collectives": "aligned by collectives",

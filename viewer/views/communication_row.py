@@ -23,9 +23,9 @@ from viewer.base.pace_frame import PaceFrame
 from viewer.base.selection import SliceRef
 from viewer.base.time import format_duration
 from viewer.base.units import format_bytes, format_share
+from viewer.views.breakdown.kernel_runs import histogram_of
 from viewer.views.communication import CommunicationView, point_to_point
 from viewer.views.figures import TableMaker, dur, num, pct, plural, shown, word
-from viewer.views.kernel_runs import histogram_of
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]

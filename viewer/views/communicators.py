@@ -10,7 +10,7 @@ from viewer.base.frames import LaneGroup
 from viewer.base.ids import LaneKind
 from viewer.store.session import Session
 from viewer.store.trace import Trace
-from viewer.views.lane_looks import groups_of
+from viewer.views.lanes.looks import groups_of
 
 
 def communicator_of(trace: Trace, index: int) -> str:

@@ -22,8 +22,8 @@ from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.store.trace import Lane
 from viewer.views.figures import lane_name, plural, shown, since_origin
-from viewer.views.lane_tree import build_tree
-from viewer.views.shifted import Shifts
+from viewer.views.lanes.shifted import Shifts
+from viewer.views.lanes.tree import build_tree
 
 GPU, CPU, ALL = "gpu", "cpu", "all"
 """Which lanes count: GPU work; threads and what else is of the host; all, annotations on the GPU's track included."""

@@ -24,7 +24,7 @@ from viewer.base.work import CancelToken
 from viewer.store.session import Input, Session
 from viewer.views.figures import plural, shown
 from viewer.views.idle_words import words_of
-from viewer.views.straggler_words import verdict
+from viewer.views.stragglers.words import verdict
 from viewer.views.text import bare_name
 
 EXPOSED: Final = "exposed communication"

@@ -14,10 +14,10 @@ from viewer.app.pictures import shown_in
 from viewer.app.render import render_file
 from viewer.app.themes import load_theme
 from viewer.base.session_file import SavedColors, SessionFile
-from viewer.views.lane_arrangement import LaneArrangement, plain_arrangement
-from viewer.views.lane_looks import Coloring
-from viewer.views.picture import picture_scene
-from viewer.views.picture_choices import Choices, picture_request
+from viewer.views.lanes.arrangement import LaneArrangement, plain_arrangement
+from viewer.views.lanes.looks import Coloring
+from viewer.views.picture.choices import Choices, picture_request
+from viewer.views.picture.scene import picture_scene
 
 NS = {"s": "http://www.w3.org/2000/svg"}
 

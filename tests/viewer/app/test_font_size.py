@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.viewer.app.test_main_window import opened
 from viewer.app.main_window import MainWindow
-from viewer.views.lane_names import LABEL_MIN_HEIGHT
+from viewer.views.lanes.names import LABEL_MIN_HEIGHT
 from widgets.font_scale import MOST, USUAL_PX, scaled, text_scale
 from widgets.lane_header_parts import header_font
 

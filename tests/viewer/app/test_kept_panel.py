@@ -16,7 +16,7 @@ from viewer.app.docks import Docks
 from viewer.app.features.marks import MarksFeature
 from viewer.app.main_window import MainWindow
 from viewer.panels.kept_panel import KeptPanel
-from viewer.views.kept_list import kept_rows, kept_text
+from viewer.views.kept.kept_list import kept_rows, kept_text
 
 Windows = Callable[..., MainWindow]
 

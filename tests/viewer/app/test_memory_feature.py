@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from tests.support.memory_job import Planted, training
 from viewer.app.features.memory import Memory
 from viewer.app.main_window import MainWindow
-from viewer.views.lane_hit import time_at
+from viewer.views.lanes.hit import time_at
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from viewer.app.render import NO_FONT, job_title, render_file, window_of
 from viewer.base.errors import UsageError
 from viewer.base.selection import SliceRef, TimeRange
 from viewer.store.session import Session
-from viewer.views.find_slice import longest_named
+from viewer.views.lanes.find_slice import longest_named
 
 NS = {"s": "http://www.w3.org/2000/svg"}
 

@@ -13,7 +13,7 @@ from viewer.base.errors import UsageError
 from viewer.exporters.compare_report import SCHEMA, compare_report, encode_compare
 from viewer.exporters.compare_summary import compare_summary, in_percent, signed
 from viewer.exporters.svg import svg_text
-from viewer.views.compare_waterfall import bars, fitting_height, waterfall_scene
+from viewer.views.comparison.waterfall import bars, fitting_height, waterfall_scene
 
 
 @pytest.fixture(scope="module")

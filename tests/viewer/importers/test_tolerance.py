@@ -15,7 +15,7 @@ import pytest
 from tests.viewer.importers.golden import codes
 from tests.viewer.importers.texts import columns, kernel, open_job, open_one, problem, write_json
 from viewer.base.ids import ABSENT
-from viewer.views.lane_tree import build_tree
+from viewer.views.lanes.tree import build_tree
 
 
 def test_a_compressed_file_cut_at_any_byte_keeps_the_exact_prefix(tmp_path: Path) -> None:

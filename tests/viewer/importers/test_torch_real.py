@@ -23,7 +23,7 @@ from viewer.analyses.memory.categories import held_rows
 from viewer.analyses.memory.figures import memory_figures
 from viewer.analyses.memory.parts import categories_at_peak
 from viewer.base.allocator import NEVER
-from viewer.views.memory_blocks import maker_of, maker_text
+from viewer.views.memory.blocks import maker_of, maker_text
 
 SCRIPT = Path(__file__).parents[2] / "support" / "torch_memory.py"
 

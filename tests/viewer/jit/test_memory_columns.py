@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from viewer.analyses.memory.series import StepLine
 from viewer.jit.memory_columns import BLOCK, CHUNK, find_slots, lay_changes, sums_after
-from viewer.views.memory_levels import line_index
+from viewer.views.memory.levels import line_index
 
 
 def mapped(values: object) -> np.ndarray:

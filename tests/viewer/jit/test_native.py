@@ -21,8 +21,8 @@ from viewer.jit.machine import machine, native_file, version_of
 from viewer.jit.native import Code, Kept, Symbol, Unfit, adopt, load, read, write
 from viewer.jit.native_build import build, entries_to_keep, make
 from viewer.jit.table import Entry, dispatcher_of
-from viewer.views.lane_warm import warm_up
-from viewer.views.lanes import LanePainter, build_tree, place
+from viewer.views.lanes.painter import LanePainter, build_tree, place
+from viewer.views.lanes.warm import warm_up
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -98,7 +98,7 @@ def test_kept_code_does_what_the_compiler_runs(kept: dict[str, Kept]) -> None:
 def test_kept_code_runs_without_the_compiler(kept_file: Path) -> None:
     code = (
         "import sys\nfrom viewer.jit.folder import code_folder\nfrom viewer.jit.native import adopt\n"
-        "from viewer.views.lane_warm import warm_up\n"
+        "from viewer.views.lanes.warm import warm_up\n"
         "print(adopt(code_folder()), end=' ')\nwarm_up()\nprint('numba' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)

@@ -14,9 +14,9 @@ from viewer.analyses.comparison.compare import Comparison, compare
 from viewer.base.selection import GapRef, GroupRef, SliceRef, TimeRange
 from viewer.panels.compare import HINT, ComparePanel
 from viewer.panels.context import JobContext
-from viewer.panels.linked_lanes import LinkedLanes
-from viewer.panels.timeline import TimelinePanel
-from viewer.views.compare_table import KINDS, compare_view
+from viewer.panels.timeline.linked_lanes import LinkedLanes
+from viewer.panels.timeline.panel import TimelinePanel
+from viewer.views.comparison.table import KINDS, compare_view
 
 
 @pytest.fixture(scope="module")

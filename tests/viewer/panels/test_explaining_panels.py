@@ -24,7 +24,7 @@ from viewer.panels.section_view import SectionView
 from viewer.store.cache import Cache
 from viewer.store.session import Session
 from viewer.views import attribution as attribution_view
-from viewer.views import breakdown as breakdown_view
+from viewer.views.breakdown import panel as breakdown_view
 
 
 @pytest.fixture

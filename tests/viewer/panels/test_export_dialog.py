@@ -17,7 +17,7 @@ from viewer.base.selection import TimeRange
 from viewer.exporters.picture import write_picture
 from viewer.panels.export_dialog import ExportDialog, file_name
 from viewer.panels.work import WorkRunner
-from viewer.views.picture_choices import Choices, Shown
+from viewer.views.picture.choices import Choices, Shown
 from widgets.picture_painter import encode, font_family
 
 Make = Callable[..., ExportDialog]

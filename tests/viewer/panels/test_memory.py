@@ -19,9 +19,9 @@ from viewer.panels.context import JobContext
 from viewer.panels.memory import BLOCKS, FIGURES, HINT, RANKS, MemoryPanel
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
-from viewer.views.lane_tree import build_tree
-from viewer.views.memory_map import MapKind
-from viewer.views.memory_panel import NO_RECORDS
+from viewer.views.lanes.tree import build_tree
+from viewer.views.memory.map import MapKind
+from viewer.views.memory.panel import NO_RECORDS
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from viewer.base.selection import GroupRef
 from viewer.panels.context import JobContext
 from viewer.panels.stragglers import StragglersPanel
 from viewer.store.session import Session
-from viewer.views.stragglers import step_selection
+from viewer.views.stragglers.panel import step_selection
 
 
 @pytest.fixture(scope="module")

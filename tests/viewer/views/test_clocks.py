@@ -16,7 +16,7 @@ from viewer.base.selection import GroupRef, SliceRef
 from viewer.store.session import Session
 from viewer.views.clock_moves import edge_of, offset_that_aligns, partner_of, typed_offset
 from viewer.views.clocks import clock_frame, residuals, summary_line
-from viewer.views.missing import missing_ranks, missing_words
+from viewer.views.lanes.missing import missing_ranks, missing_words
 
 STATE = 4
 """The column of the table."""

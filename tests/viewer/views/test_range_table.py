@@ -10,7 +10,7 @@ from viewer.base.column_frame import COUNT, NS, SHARE, TEXT, Column, ColumnFrame
 from viewer.base.ids import Paint
 from viewer.base.selection import EMPTY, Selection, SliceRef, TimeRange
 from viewer.store.session import Session
-from viewer.views.lane_tree import build_tree
+from viewer.views.lanes.tree import build_tree
 from viewer.views.range_table import ALL, CPU, GPU, RangeView, compute, matching, runs, scope_of, totals
 
 

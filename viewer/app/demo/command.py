@@ -89,7 +89,7 @@ def _write_results(folder: Path, picture: Path, report_file: Path) -> int:
 def demo_notes(session: Session, folder: Path) -> tuple[str, ...]:
     """The two things that are wrong with the demo job, as ``--note`` texts at their place; () without its truth."""
     from viewer.base.ids import LaneKind
-    from viewer.views.lane_tree import build_tree
+    from viewer.views.lanes.tree import build_tree
 
     try:
         faults = json.loads(folder.with_name(f"{folder.name}.truth.json").read_bytes())["faults"]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
     from viewer.app.workspace import Workspace
     from viewer.panels.compare import ComparePanel
-    from viewer.panels.linked_lanes import LinkedLanes
+    from viewer.panels.timeline.linked_lanes import LinkedLanes
     from viewer.store.session import Session
-    from viewer.views.compare_table import Target
+    from viewer.views.comparison.table import Target
 
 log = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ class Comparing(Feature):
 
     def _beside(self, workspace: Workspace, test: Session) -> None:
         """Put the second run's lanes below the first's."""
-        from viewer.panels.linked_lanes import LinkedLanes
+        from viewer.panels.timeline.linked_lanes import LinkedLanes
 
         linked = self.linked = LinkedLanes(workspace.context, workspace.timeline, self.window)
         linked.timeline.hovered.connect(workspace.hovered)

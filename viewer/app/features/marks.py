@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
     from viewer.panels.kept_panel import KeptPanel
     from viewer.store.session import Session
-    from viewer.views.kept_list import KeptRow
+    from viewer.views.kept.kept_list import KeptRow
 
 
 class MarksFeature(Feature):
@@ -69,7 +69,7 @@ class MarksFeature(Feature):
     def _list(self, _: object = None) -> None:
         workspace, kept = self.window.workspace, self.window.kept
         if workspace is not None and self.panel is not None:
-            from viewer.views.kept_list import kept_rows
+            from viewer.views.kept.kept_list import kept_rows
 
             origin = workspace.timeline.origin_ns
             self.panel.set_rows(kept_rows(kept.notes.book, kept.marks.book, kept.bookmarks.book, origin))
@@ -120,8 +120,8 @@ class MarksFeature(Feature):
         """Notes of slices go where their slices are now."""
         notes = self.window.kept.notes
         if any(note.slice is not None for note in notes.book):
-            from viewer.views.keeping import anchored
-            from viewer.views.lane_tree import build_tree
+            from viewer.views.kept.keeping import anchored
+            from viewer.views.lanes.tree import build_tree
 
             notes.show(anchored(notes.book, session, build_tree(session)))
 
@@ -170,7 +170,7 @@ class MarksFeature(Feature):
         workspace = self.window.workspace
         if workspace is None or not self.window.has_job:
             return
-        from viewer.panels.timeline_look import look_of
+        from viewer.panels.timeline.look import look_of
 
         look = look_of(workspace.timeline)
         if look is not None:
@@ -189,8 +189,8 @@ class MarksFeature(Feature):
             self.window.status.tell(f"Bookmark {slot} is not set: Ctrl+{slot} sets it")
             return
         from viewer.base.selection import TimeRange
-        from viewer.panels.timeline_look import show_look
-        from viewer.views.keeping import Look
+        from viewer.panels.timeline.look import show_look
+        from viewer.views.kept.keeping import Look
 
         kept, window = workspace.timeline.kept, TimeRange(found.start_ns, found.end_ns)
         before, after = kept.arrangement, found.arrangement

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from viewer.app.features.base import Feature
 
 if TYPE_CHECKING:
-    from viewer.panels.timeline_measure import TimelineMeasure
+    from viewer.panels.timeline.measure import TimelineMeasure
 
 
 class Measuring(Feature):

@@ -52,7 +52,7 @@ class Navigation(Feature):
         from viewer.app.dialogs import GoToDialog
         from viewer.base.errors import UsageError
         from viewer.base.selection import TimeRange
-        from viewer.views.go_to import HINT, read_place
+        from viewer.views.timeline.go_to import HINT, read_place
 
         timeline = workspace.timeline
         window, extent = timeline.window(), timeline.extent

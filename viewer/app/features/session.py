@@ -20,8 +20,8 @@ from viewer.base.errors import RankscopeError
 from viewer.base.session_file import SUFFIX, SavedSource
 from viewer.panels.work import WorkRunner
 from viewer.store.session_file import Document, encode_session, is_session_file, spelled, write_session
-from viewer.views.marks import BookmarkBook, MarkBook
-from viewer.views.notes import NoteBook
+from viewer.views.kept.marks import BookmarkBook, MarkBook
+from viewer.views.kept.notes import NoteBook
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -192,10 +192,10 @@ class SessionFeature(Feature):
         return True
 
     def _content(self, spell: Callable[[Path], str], saved_as: str | None = None) -> SessionFile:
-        from viewer.panels.timeline_look import look_of
-        from viewer.views.keeping import Kept, saved_session
-        from viewer.views.lane_arrangement import plain_arrangement
-        from viewer.views.lane_tree import build_tree
+        from viewer.panels.timeline.look import look_of
+        from viewer.views.kept.keeping import Kept, saved_session
+        from viewer.views.lanes.arrangement import plain_arrangement
+        from viewer.views.lanes.tree import build_tree
 
         workspace, kept = self.window.workspace, self.window.kept
         assert workspace is not None
@@ -318,8 +318,8 @@ class SessionFeature(Feature):
 
     def _show(self, coming: _Coming) -> None:
         """Notes, marks and bookmarks at once; the view when all files are open."""
-        from viewer.views.keeping import kept_from
-        from viewer.views.lane_arrangement import arrangement_from
+        from viewer.views.kept.keeping import kept_from
+        from viewer.views.lanes.arrangement import arrangement_from
 
         coming.shown = True
         self._document, self._file = coming.found.document, coming.file
@@ -348,10 +348,10 @@ class SessionFeature(Feature):
         coming, workspace = self._coming, self.window.workspace
         if coming is None or not coming.shown or workspace is None or self.window.controller.running:
             return
-        from viewer.panels.timeline_look import show_look
-        from viewer.views.keeping import look_from, selection_from
-        from viewer.views.lane_arrangement import arrangement_from
-        from viewer.views.lane_tree import build_tree
+        from viewer.panels.timeline.look import show_look
+        from viewer.views.kept.keeping import look_from, selection_from
+        from viewer.views.lanes.arrangement import arrangement_from
+        from viewer.views.lanes.tree import build_tree
 
         content, session = coming.found.document.content, workspace.session
         look = look_from(content, arrangement_from)

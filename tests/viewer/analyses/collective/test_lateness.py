@@ -16,7 +16,7 @@ from viewer.base.frames import TableFrame
 from viewer.exporters.report import report
 from viewer.jit.replay import replay
 from viewer.store.session import Session
-from viewer.views.stragglers import stragglers
+from viewer.views.stragglers.panel import stragglers
 
 
 def aligned(job: RankJob) -> Session:

@@ -10,7 +10,7 @@ from tests.support.ranks import RankJob
 from viewer.analyses.collective.kinds import Kind
 from viewer.analyses.collective.rank_bandwidth import slow_links
 from viewer.app.clocks import settle_clocks
-from viewer.views.stragglers import stragglers
+from viewer.views.stragglers.panel import stragglers
 
 
 @dataclass

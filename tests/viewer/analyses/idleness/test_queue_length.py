@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.support.build import Event, call, kernel, make_session, make_trace
 from viewer.analyses.counters import series, tracks, value_at
 from viewer.analyses.idleness.queue_length import queue_devices, queue_lengths
-from viewer.views.counter_lanes import series_names, value_axis, values_at
-from viewer.views.lane_tree import build_tree
+from viewer.views.lanes.counters import series_names, value_axis, values_at
+from viewer.views.lanes.tree import build_tree
 
 
 def launched(at: int, corr: int, start: int, stream: int = 7) -> list[Event]:

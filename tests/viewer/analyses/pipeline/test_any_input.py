@@ -16,7 +16,7 @@ from viewer.base.work import CancelToken
 from viewer.exporters.report_pipeline import pipeline_part
 from viewer.store.session import Session
 from viewer.views.parallel import parallel
-from viewer.views.stragglers import stragglers
+from viewer.views.stragglers.panel import stragglers
 
 NAMES = ("forward-compute", "backward-compute", "forward", "backward", "wgrad", "forward-recv", "backward-send",
          "grads-reduce-scatter", "PP:1F0", "PP:0B1", "other")  # fmt: skip

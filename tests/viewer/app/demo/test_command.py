@@ -39,8 +39,8 @@ def test_the_two_faults_are_named_in_the_picture(small: None) -> None:
     from viewer.app.analyze import open_job
     from viewer.app.demo.command import demo_notes
     from viewer.app.options import JobOptions
-    from viewer.views.lane_tree import build_tree
-    from viewer.views.notes import notes_from_specs
+    from viewer.views.kept.notes import notes_from_specs
+    from viewer.views.lanes.tree import build_tree
 
     folder = demo_folder()
     make_demo(folder)

@@ -1,0 +1,1 @@
+"""Two runs beside each other, as tables and as a waterfall."""

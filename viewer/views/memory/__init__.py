@@ -1,0 +1,1 @@
+"""Memory as lanes, maps, blocks in words and tables. What memory means is in ``viewer.analyses.memory``."""

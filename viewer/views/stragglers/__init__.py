@@ -1,0 +1,1 @@
+"""Who is late, as a verdict, a ranking and a heat map."""
