@@ -10,12 +10,17 @@ from PySide6.QtGui import QFont, QTextLayout, QTextOption
 _MAY_BREAK: Final = "\u200b"
 """Zero width space: tells the layout that a line may end here, whatever stands before and after."""
 _PLACES: Final = re.compile(r"(?:::|(?<!\s)\(|[<,_])(?=\S)")
+_NO_BREAK: Final = "\u2060"
+"""Word joiner: no line ends here."""
+_OPTION: Final = re.compile(r"(?<![\w-])--?\w[\w-]*")
+"""An option of a command: torn after its hyphens, or at one inside, nobody could read or type it."""
 
 
 def wrap_name(text: str, font: QFont, width: float, most: int = 0) -> tuple[list[str], bool]:
     """Lines of at most ``width`` px, broken after ``(``, ``<``, ``,``, ``::``, ``_`` or a space where possible.
 
-    A part that is wider than a line is broken anywhere. Line breaks of the text are kept.
+    An option of a command (``--numa-binding``) stays whole; a part that is wider than a line is broken anywhere. Line
+    breaks of the text are kept.
 
     Args:
         text: any text; never markup.
@@ -31,6 +36,7 @@ def wrap_name(text: str, font: QFont, width: float, most: int = 0) -> tuple[list
     lines: list[str] = []
     for paragraph in text.split("\n"):
         marked = _PLACES.sub(lambda m: m[0] + _MAY_BREAK, paragraph)
+        marked = _OPTION.sub(lambda m: m[0].replace("-", "-" + _NO_BREAK), marked)
         layout = QTextLayout(marked, font)
         layout.setTextOption(option)
         layout.beginLayout()
@@ -40,7 +46,8 @@ def wrap_name(text: str, font: QFont, width: float, most: int = 0) -> tuple[list
                 if most and len(lines) == most:
                     return lines, True
                 start = line.textStart()
-                lines.append(marked[start : start + line.textLength()].replace(_MAY_BREAK, ""))
+                shown = marked[start : start + line.textLength()]
+                lines.append(shown.replace(_MAY_BREAK, "").replace(_NO_BREAK, ""))
         finally:
             layout.endLayout()
     return lines, False

@@ -37,6 +37,15 @@ def test_a_bracket_after_a_space_goes_to_the_next_line_with_what_it_holds(qtbot:
     assert wrap_name("thread 2590092 (python)", font(), room)[0] == ["thread 2590092 ", "(python)"]
 
 
+@pytest.mark.parametrize("option", ["--numa-binding", "-e", "--no-overlap-p2p-communication"])
+def test_an_option_of_a_command_is_never_torn_at_its_hyphens(option: str, qtbot: QtBot) -> None:
+    text = f"pin them: numactl, taskset, torchrun {option}), too many threads"
+    for width in range(int(QFontMetricsF(font()).horizontalAdvance(option + "),")) + 2, 500, 7):
+        lines, _ = wrap_name(text, font(), width)
+        assert "".join(lines) == text
+        assert any(option in line for line in lines), lines
+
+
 def test_a_part_that_is_too_wide_is_broken_anywhere_and_too_many_lines_are_told(qtbot: QtBot) -> None:
     lines, cut = wrap_name("x" * 300, font(), 100)
     assert len(lines) > 3

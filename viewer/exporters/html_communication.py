@@ -52,7 +52,7 @@ def _collectives(page: Page) -> Markup:
     shown = [
         (
             r["kind"],
-            name(f"{r['group_kind'] or ''} {r['group'] or '–'}".strip(), 120),
+            name(_group(r["group_kind"] or "", r["group"] or "–"), 120),
             "–" if r["bytes"] is None else format_bytes(r["bytes"]),
             format_count(r["count"]),
             *(format_duration(r[key], 1) for key in ("sum_ns", "wait_ns", "transfer_ns", "exposed_ns")),
@@ -63,6 +63,11 @@ def _collectives(page: Page) -> Markup:
     more = f"The {MOST} largest of {len(rows)}. " if len(rows) > MOST else ""
     how = "Times are sums over ranks; bus bandwidths are decimal GB/s without waiting, as nccl-tests defines them."
     return joined((table(headers, shown, 2), note(more + how)))
+
+
+def _group(kind: str, text: str) -> str:
+    """What a group is for and what it is called; once where it is called so ("world [0, 1]")."""
+    return text if not kind or text.split(" ", maxsplit=1)[0] == kind else f"{kind} {text}"
 
 
 def _rate(value: float | None) -> str:

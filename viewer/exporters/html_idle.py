@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from viewer.base.time import format_duration
 from viewer.base.units import format_count, format_share
 from viewer.exporters.html_parts import Child, Markup, bar, joined, name, note, table, tag
+from viewer.views.idle_words import WORDS, words_of
 
 if TYPE_CHECKING:
     from viewer.exporters.html_page import Page
@@ -38,10 +39,10 @@ def section(page: Page) -> Markup | str | None:
             if left:
                 causes[group, group] = causes.get((group, group), 0) + left
         if split["unknown_ns"]:
-            causes["unknown", "nothing recorded"] = causes.get(("unknown", "nothing recorded"), 0) + split["unknown_ns"]
+            causes["unknown", "unknown"] = causes.get(("unknown", "unknown"), 0) + split["unknown_ns"]
     ordered = sorted(causes.items(), key=lambda c: -c[1])
     rows = [
-        (cause, bar((("host", ns),), total), group, format_duration(ns, 1), format_share(ns, total))
+        (_label(cause), bar((("host", ns),), total), group, format_duration(ns, 1), format_share(ns, total))
         for (group, cause), ns in ordered[: 2 * MOST]
     ]
     out = [table(("cause", "", "part", "time", "of idle"), rows, 3, "wide"),
@@ -51,6 +52,11 @@ def section(page: Page) -> Markup | str | None:
         headers = ("rank", "length", "cause", "what the host was in", "before", "after", "step")
         out += [tag("h4", "Longest gaps"), table(headers, gaps, -1, "gaps")]
     return joined(out)
+
+
+def _label(cause: str) -> str:
+    """A cause as the panels call it; a whole part that has no causes of its own by its own name."""
+    return words_of(cause).label if cause in WORDS else cause
 
 
 def _idle(split: dict[str, Any]) -> int:
@@ -64,7 +70,7 @@ def _gaps(page: Page, splits: list[tuple[dict[str, Any], dict[str, Any]]]) -> li
         (
             page.rank_name(rank),
             format_duration(gap["length_ns"], 1),
-            gap["cause"],
+            _label(gap["cause"]),
             name(str(gap.get("culprit") or gap.get("line") or gap.get("operator") or "–"), 160),
             name(str(gap.get("before") or "–"), 80),
             name(str(gap.get("after") or "–"), 80),

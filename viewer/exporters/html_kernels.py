@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Kernels"
 MOST: Final = 40
+LEAST: Final = 0.0005
+"""Of the kernel time: what shows as 0.0 % tells nothing, except among the first ..."""
+ALWAYS: Final = 10
+"""... so many rows."""
 
 
 def section(page: Page) -> Markup | str | None:
@@ -21,6 +25,7 @@ def section(page: Page) -> Markup | str | None:
     if not kernels:
         return "There is no GPU work in the files."
     total = sum(k["sum_ns"] for k in kernels)
+    told = sum(i < ALWAYS or k["sum_ns"] >= LEAST * total for i, k in enumerate(kernels[:MOST]))
     rows = [
         (
             name(str(k["name"]), 200),
@@ -30,8 +35,8 @@ def section(page: Page) -> Markup | str | None:
             format_count(k["count"]),
             *(format_duration(k[key], 1) for key in ("min_ns", "mean_ns", "max_ns")),
         )
-        for k in kernels[:MOST]
+        for k in kernels[:told]
     ]
     headers = ("kernel", "", "share", "sum", "count", "min", "mean", "max")
-    more = f"The {MOST} largest of {format_count(len(kernels))}. " if len(kernels) > MOST else ""
+    more = f"The {told} largest of {format_count(len(kernels))}. " if len(kernels) > told else ""
     return joined((table(headers, rows, 2, "kernels"), note(more + "Durations of all runs on all ranks, added.")))

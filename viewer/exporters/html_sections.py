@@ -15,11 +15,11 @@ SECTIONS: Final[tuple[str, ...]] = (
     "lanes",
     "idle",
     "communication",
-    "kernels",
     "stragglers",
     "pipeline",
     "fingerprint",
     "memory",
+    "kernels",
     "clocks",
     "notes",
 )

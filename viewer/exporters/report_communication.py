@@ -77,11 +77,11 @@ def communication_lines(report: Json) -> list[str]:
     whole = told["exposed_ns"]
     pipeline = told["pipeline_wait_ns"] or 0
     parts = [
-        ("waiting for peers", (told["wait_ns"] or 0) - pipeline),
-        ("pipeline wait", pipeline),
+        ("waiting for other ranks", (told["wait_ns"] or 0) - pipeline),
+        ("waiting along the pipeline", pipeline),
         ("unhidden transfer", told["unhidden_ns"] or 0),
-        ("bytes beyond the plan", told["volume_ns"] or 0),
-        ("slower than the baseline", told["rate_ns"] or 0),
+        ("volume beyond the plan", told["volume_ns"] or 0),
+        ("rate below the baseline", told["rate_ns"] or 0),
         ("transfer (no baseline)", told["not_separable"]["no_baseline_ns"]),
         ("not separable", told["not_separable_ns"] - told["not_separable"]["no_baseline_ns"]),
     ]

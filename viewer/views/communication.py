@@ -30,23 +30,23 @@ from viewer.views.figures import plural, shown
 Bools = NDArray[np.bool_]
 
 PARTS: Final = (
-    ("wait for peers", (Part.WAIT,), 4),
-    ("pipeline wait", (Part.PIPELINE_WAIT,), 0),
-    ("structural", (Part.STRUCTURAL,), 2),
-    ("serialised", (Part.SERIALISED,), 1),
-    ("unhidden, unknown", (Part.UNHIDDEN,), 8),
-    ("volume", (Part.VOLUME,), 5),
-    ("rate", (Part.RATE,), 7),
+    ("waiting for other ranks", (Part.WAIT,), 4),
+    ("waiting along the pipeline", (Part.PIPELINE_WAIT,), 0),
+    ("needed by the next compute", (Part.STRUCTURAL,), 2),
+    ("before independent work", (Part.SERIALISED,), 1),
+    ("unhidden, no cause proven", (Part.UNHIDDEN,), 8),
+    ("volume beyond the plan", (Part.VOLUME,), 5),
+    ("rate below the baseline", (Part.RATE,), 7),
     ("transfer, no baseline", (Part.NO_BASELINE,), 3),
     ("not separable", (Part.NOT_MATCHED, Part.MEMBERS_MISSING), -1),
 )
 """Part of the bar, what is in it, and its hue."""
 EXPLAINED: Final = (
-    "Exposed communication: time in which communication ran and no compute. Wait for peers: before the last member "
-    "came. Pipeline wait: receives before their send. Structural, serialised, unknown: ideal transfer that nothing "
-    "hid, because the next compute needs it, because independent work stood behind it, or for no proven reason. "
-    "Volume: bytes beyond the plan at the baseline's rate. Rate: transfer slower than the baseline. Not separable: "
-    "members are not opened."
+    "Exposed communication: time in which communication ran and no compute. Waiting for other ranks: before the last "
+    "member came. Waiting along the pipeline: receives before their send. Then the ideal transfer that nothing hid: "
+    "because the next compute needs it (structural), because independent work stood behind it (serialised), or for no "
+    "proven reason. Volume: bytes beyond the plan at the baseline's rate. Rate: transfer slower than the baseline. Not "
+    "separable: members are not opened."
 )
 BOUNDS: Final = {
     "exact": "exact",

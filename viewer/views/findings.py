@@ -12,6 +12,7 @@ from viewer.analyses.fingerprint.memory_peak import rank_peaks
 from viewer.base.time import format_duration
 from viewer.base.units import format_share
 from viewer.store.session import Session
+from viewer.views.change_words import change_of
 from viewer.views.figures import shown
 from viewer.views.three_moves import Move, Totals, job_totals
 
@@ -133,7 +134,9 @@ def _sentence(
 ) -> tuple[str, str]:
     if cards:
         first = cards[0]
-        title = shown(first.finding.title, 300).rstrip(".")
+        change, title = change_of(first.finding), shown(first.finding.title, 300).rstrip(".")
+        if change and first.finding.severity != "error":  # what is wrong stands on the first card
+            return f"Change first: {change} – {f'{first.saving} to gain' if first.saving else title}.", "warning"
         word = "Figures cannot be used" if first.finding.severity == "error" else "Change first"
         # A title that has the figure or its share already needs no second one.
         said = (first.saving.removeprefix("up to ").partition(" per step")[0], first.saving.rpartition("· ")[2])

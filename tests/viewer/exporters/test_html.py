@@ -99,7 +99,8 @@ def test_a_whole_page_stands_by_itself(late: Session) -> None:
     assert {"moves", "findings", "time", "lanes", "idle", "communication", "kernels", "stragglers", "clocks"} <= set(
         read.ids
     )
-    assert "Change first: Rank 3 is late by 4.0 ms per step" in read.text
+    assert "Change first: bring rank 3 up to its peers' pace – up to " in read.text
+    assert "Rank 3 is late by 4.0 ms per step" in read.text
     assert "<script" not in page
     assert re.findall(r"(?:https?:)?//[^\s\"'<)]+", page) == [], "no address of anything"
     assert "@import" not in page

@@ -61,7 +61,7 @@ def test_rows_of_collectives_say_what_of_them_was_exposed_and_why() -> None:
 
 def test_the_summary_says_it_in_a_line() -> None:
     assert communication_lines(of(LINK)) == [
-        "communication that nothing hid, all ranks: slower than the baseline 44.7 %; waiting for peers 30.8 %; "
+        "communication that nothing hid, all ranks: rate below the baseline 44.7 %; waiting for other ranks 30.8 %; "
         "unhidden transfer 24.6 %"
     ]
     assert communication_lines(report(make_session(make_trace()))) == []

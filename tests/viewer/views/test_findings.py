@@ -9,11 +9,13 @@ from tests.support.build import annotation, call, kernel, make_session, make_tra
 from tests.support.memory_job import Planted, training
 from tests.support.ranks import RankJob
 from viewer.analyses.findings.base import Evidence, JobFinding
+from viewer.analyses.findings.registry import DETECTORS
 from viewer.app.clocks import settle_clocks
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.importers.opening import JobOpener
 from viewer.store.cache import Cache
 from viewer.store.session import Session
+from viewer.views.change_words import CHANGES, change_of
 from viewer.views.findings import (
     LOOKING,
     NO_GPU,
@@ -65,6 +67,33 @@ def test_a_title_with_the_share_is_not_told_it_twice():
     found = [finding("x", 250, title="Rank 1 is late by 250 ns (29.4 %)")]
     frame = findings_frame(page_basis(stepped()), found)
     assert frame.sentence == "Change first: Rank 1 is late by 250 ns (29.4 %)."
+
+
+def test_the_sentence_says_what_to_do_and_the_card_what_is_wrong():
+    frame = findings_frame(page_basis(stepped()), [finding("late-rank/rank 1", 250), finding("host-jitter", 100)])
+    assert (
+        frame.sentence == "Change first: bring rank 1 up to its peers' pace – up to 250 ns per step · 29.4 % to gain."
+    )
+    assert frame.cards[0].finding.title == "title of late-rank/rank 1"
+    frame = findings_frame(page_basis(stepped()), [finding("memory-leak/rank 1")])
+    assert frame.sentence.endswith("from step to step on rank 1 – title of memory-leak/rank 1.")
+    frame = findings_frame(page_basis(stepped()), [finding("late-rank/rank 1", 250, severity="error")])
+    assert frame.sentence.startswith("Figures cannot be used: title of late-rank/rank 1")
+
+
+def test_every_kind_that_can_be_worth_a_change_says_what_to_do():
+    kinds = {kind for found in DETECTORS.values() for kind in found}
+    for_information = {
+        *("cut-files", "missing-ranks", "clocks-not-aligned", "clocks-not-connected", "no-steps", "one-step"),
+        *("warm-up", "start-up", "no-shapes", "memory-overview", "profiler-overhead", "mfu"),
+        *("bubble", "few-micro-batches"),
+    }
+    assert kinds - set(CHANGES) == for_information
+    assert set(CHANGES) <= kinds
+    for words in CHANGES.values():
+        assert words[0].islower()
+        assert not words.endswith(".")
+    assert change_of(finding("slow-link", 1)) == "", "the place is not known"
 
 
 def test_what_is_information_unsure_or_dismissed_stands_apart():

@@ -142,7 +142,7 @@ def _calls_in_steps(every: list[RankIdle], stall: _Stall) -> Iterator[JobFinding
     if top is None or not top[1]:
         return
     found, count = top
-    ranks = [r for r in every if _per_step(r)]
+    ranks = sorted((r for r in every if _per_step(r)), key=lambda r: -_per_step(r))
     yield JobFinding(
         id=stall.kind,
         kind=stall.kind,

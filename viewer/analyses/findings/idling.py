@@ -249,10 +249,15 @@ def gap_evidence(
 
 
 def which_ranks(ranks: Sequence[RankIdle], every: Sequence[RankIdle]) -> str:
-    """``"on rank 3"``, ``"on 4 of 8 ranks"``, ``"on every rank"``; "" for a job of one."""
+    """``"on rank 3"``, ``"on 4 of 8 ranks (most on rank 3)"``, ``"on every rank"``; "" for a job of one.
+
+    ``ranks`` begin with the one whose figure is told.
+    """
     groups, all_groups = {r.group for r in ranks}, {r.group for r in every}
     if len(all_groups) < 2:
         return ""
     if len(groups) == 1:
         return f" on {ranks[0].label}"
-    return " on every rank" if groups == all_groups else f" on {len(groups)} of {len(all_groups)} ranks"
+    if groups == all_groups:
+        return " on every rank"
+    return f" on {len(groups)} of {len(all_groups)} ranks (most on {ranks[0].label})"

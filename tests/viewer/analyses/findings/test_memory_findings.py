@@ -322,7 +322,8 @@ def test_a_job_of_snapshots_alone_says_what_memory_holds(tmp_path: Path) -> None
     assert note.evidence[0].target is not None
     leaking = session_of(tmp_path / "leak", training(Planted(leak=MIB)))
     page = findings_frame(page_basis(leaking), job_findings(leaking))
-    assert page.sentence.startswith("Change first: rank 0 (cuda:0): memory grows by 1 MiB per step")
+    assert page.sentence.startswith("Change first: find who keeps more memory from step to step on rank 0 (cuda:0) – ")
+    assert "rank 0 (cuda:0): memory grows by 1 MiB per step" in page.sentence
     assert [n.finding.kind for n in page.notes].count("memory-overview") == 1
 
 
