@@ -254,6 +254,8 @@ def _own_time(session: Session, stages: list[list[int]], first: int, count: int)
     found = lateness(session)
     if found is None or any(m not in found.ranks for members in stages for m in members):
         return None
+    if np.isnan(found.least[[found.ranks.index(m) for members in stages for m in members]]).any():
+        return None  # by a clock that is not aligned with the others' waiting begins and ends anywhere
     if len(session.groups) < (world_size(session) or 0):
         return None  # waiting for ranks that are not open looks like own time
     rows = [_usual([found.own_time[found.ranks.index(m), first:count] for m in members]) for members in stages]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.build import annotation, call, kernel, make_session, make_trace, op
-from tests.support.planted import Worked, aligned, pipe
+from tests.support.planted import Worked, aligned, late_stage, pipe
 from tests.support.ranks import RankJob
+from viewer.analyses.collective.lateness import lateness
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.findings import caveats, late_rank, uneven
 from viewer.analyses.findings.base import JobFinding
@@ -154,6 +157,16 @@ def test_a_start_that_is_recorded_is_said(took: int, told: bool):
     assert ("start-up" in kinds(make_session(make_trace(*events)))) is told
     stepped = [annotation("ProfilerStep#1", 0, took + 100), *events]
     assert "start-up" not in kinds(make_session(make_trace(*stepped))), "a step's slow call is the step's"
+
+
+def test_a_stage_whose_clock_is_not_aligned_is_compared_with_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    session, _ = late_stage(tmp_path)
+    assert [f.id for f in uneven.find(session, CancelToken())] == ["late-stage/stage 1"]
+    found = lateness(session)
+    assert found is not None
+    apart = np.where(np.arange(len(found.least)) == found.ranks.index(4), np.nan, found.least)
+    monkeypatch.setattr(uneven, "lateness", lambda _: replace(found, least=apart))
+    assert list(uneven.find(session, CancelToken())) == []
 
 
 def test_stages_without_replicas_are_no_peers():
