@@ -99,7 +99,8 @@ def _clocks(session: Session) -> Iterator[JobFinding]:
         names = [session.groups[c.group].label for c in apart]
         yield _info(
             "clocks-not-connected",
-            f"The clocks of {len(apart)} of {len(session.groups)} ranks are not joined to the others: they are not compared",
+            f"The clocks of {len(apart)} of {len(session.groups)} ranks are not joined to the others: these are not "
+            "compared",
             [Evidence(f"{n}: {c.why or 'no matched operation'}") for n, c in zip(names[:NAMED], apart, strict=False)],
             "Record the same steps on all ranks, so that each takes part in operations of the others.",
             "Clocks are joined by the ends of operations that several ranks share.",
