@@ -228,7 +228,7 @@ class JobOpener:
         failed = [Path(e.path) for e in result.failures]
         archives = {c.inside for c in candidates if c.inside is not None}
         for folder in [*(p for p in self._paths if os.path.isdir(p)), *sorted(archives)]:
-            if any(p.is_relative_to(folder) for p in (*opened, *(failed if folder in archives else ()))):
+            if any(p.is_relative_to(folder) for p in (*opened, *failed)):
                 continue
             looked = {f.where: f.message for f in result.skipped if Path(f.where).is_relative_to(folder)}
             if folder in archives:

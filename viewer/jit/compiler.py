@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import logging
 from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any, Final
@@ -18,6 +19,8 @@ from numba.extending import typeof_impl
 
 from viewer.jit.config import Kernel
 from viewer.jit.folder import code_folder, prepare
+
+log = logging.getLogger(__name__)
 
 _FOLDER: Final = code_folder()
 _KEEP: Final = prepare(_FOLDER)
@@ -47,6 +50,13 @@ class _QuickCache(FunctionCache):
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled. It runs all the same where the disk is full or a quota is used up."""
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            log.warning("compiled code is not kept in %s: %s", _FOLDER, error.strerror or error)
 
 
 def dispatcher_of(function: Callable[..., Any]) -> Any:

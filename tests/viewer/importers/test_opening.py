@@ -259,6 +259,19 @@ def test_a_file_of_a_folder_that_cannot_be_read_fails_and_is_not_called_no_trace
     assert "info: config.json: no trace, left out" in told
 
 
+def test_a_folder_whose_traces_cannot_be_read_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> SourceStamp:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    folder = tmp_path / "job"
+    folder.mkdir()
+    write_json(folder / "rank_0.json", [kernel()])
+    monkeypatch.setattr(source, "stamp_of", refuse)
+    assert [Path(e.path).name for e in open_job(tmp_path, folder).failures] == ["rank_0.json"]
+
+
 def test_an_error_of_our_own_fails_one_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good, bad = (write_json(tmp_path / f"rank_{r}.json", [kernel()]) for r in range(2))
     sure = importer_of(good)

@@ -58,6 +58,24 @@ def test_what_is_compiled_is_loaded_without_the_tables_of_the_compiler(tmp_path:
         assert done.stdout == told, done.stderr
 
 
+def test_on_a_full_disk_what_is_compiled_runs_and_is_not_kept(tmp_path: Path) -> None:
+    code = (
+        "import resource, numpy as np\nfrom viewer.jit.row_search import first_from\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\nprint(first_from(np.arange(4), 0, 4, 2))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.stdout == "2\n", done.stderr
+    assert "compiled code is not kept" in done.stderr
+    assert not [p for p in tmp_path.rglob("*.nbc") if p.stat().st_size]
+
+
 def counts_references(loop: Any) -> bool:
     return bool(loop.targetoptions["_nrt"])
 
