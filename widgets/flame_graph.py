@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen, QResiz
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
 from viewer.base.flame_frame import FlameFrame
+from viewer.base.names import short_name
 from viewer.base.theme import Theme, text_upon
 from viewer.base.time import format_duration
 from widgets.painted import PaintedWidget
@@ -293,7 +294,9 @@ class FlameGraph(PaintedWidget):
                 painter.drawRect(box.adjusted(0.5, 0.5, -gap - 0.5, -1.5))
             if box.width() >= NAMED_FROM:
                 painter.setPen(ink)
-                shown = metrics.elidedText(frame.names[node], Qt.TextElideMode.ElideRight, int(box.width()) - 8)
+                name, room = frame.names[node], int(box.width()) - 8
+                told = name if metrics.horizontalAdvance(name) <= room else short_name(name)
+                shown = metrics.elidedText(told, Qt.TextElideMode.ElideRight, room)
                 painter.drawText(box.adjusted(4, 0, -4, -1), align, shown)
 
     def _colors(self, theme: Theme, frame: FlameFrame, node: int, base: QColor) -> tuple[QColor, QColor]:

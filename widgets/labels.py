@@ -10,31 +10,13 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter
 
+from viewer.base.names import short_name
+
 _MOST_BYTES: Final = 1 << 24
 _MOST_LETTERS: Final = 120
 _NEW_PER_FRAME: Final = 48
-_GENERIC: Final = ("kernel", "kernel2", "device_kernel", "kernel_entry")
 _FEWEST: Final = 4
 """A name of which fewer letters would show says nothing and is not drawn."""
-
-
-def short_name(name: str) -> str:
-    """The telling part of a C++ name: without return type, namespaces, template arguments and parameters.
-
-    NCCL's kernels lose their common prefix. Other names stay as they are.
-    """
-    text = name.removeprefix("void ").removeprefix("ncclDevKernel_").removeprefix("ncclKernel_")
-    if "::" not in text and "<" not in text and "(" not in text:
-        return text
-    head = text
-    for stop in ("<", "("):
-        at = head.find(stop)
-        if at > 0:
-            head = head[:at]
-    tail = head.rsplit("::", 1)[-1].strip()
-    if tail.lower() in _GENERIC and text[len(head) :].startswith("<"):
-        return text[len(head) + 1 :]  # cutlass::Kernel<what it is>(...)
-    return tail if len(tail) > 1 and " " not in tail else text
 
 
 class NameMasks:

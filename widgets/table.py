@@ -33,9 +33,9 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.base.frames import TableFrame
+from viewer.base.names import short_name
 from viewer.base.theme import Theme
 from widgets.keys import wants_copy
-from widgets.labels import short_name
 from widgets.table_model import CHIP_ROLE, Index, TableModel
 from widgets.theming import palette_of
 

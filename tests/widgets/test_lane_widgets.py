@@ -10,10 +10,11 @@ from pytestqt.qtbot import QtBot
 from tests.support.themes import theme
 from viewer.base.frames import LaneFrame, LaneGroup, LaneRow, Names, Pixels, PlacedRow, Placement, Swatch
 from viewer.base.ids import LaneKind, Paint
+from viewer.base.names import short_name
 from viewer.base.selection import TimeRange
 from viewer.base.theme import PAINT_NAMES
 from viewer.views.lanes.painter import stamp_names
-from widgets.labels import NameMasks, short_name
+from widgets.labels import NameMasks
 from widgets.lane_headers import LaneHeaders
 from widgets.lane_overlay import NOTE_WIDTH, NotePin, Overlay, Tip, note_rect, paint_overlay
 from widgets.lanes_canvas import LanesCanvas
@@ -36,8 +37,14 @@ LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
         ("ampere_bf16_s16816gemm", "ampere_bf16_s16816gemm"),
         ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "AllReduce_Sum_bf16_RING_LL"),
         ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"),
-        ("torch/nn/modules/module.py(1518): _call_impl", "torch/nn/modules/module.py"),
-        ("<built-in method add>", "<built-in method add>"),
+        ("torch/nn/modules/module.py(1518): _call_impl", "_call_impl · module.py(1518)"),
+        (
+            "<frozen importlib._bootstrap>(1390): _handle_fromlist",
+            "_handle_fromlist · <frozen importlib._bootstrap>(1390)",
+        ),
+        ("<built-in method add>", "add"),
+        ("<built-in method numel of Tensor object at 0x7fdc681d0910>", "numel"),
+        ("<something else>", "<something else>"),
         ("", ""),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from viewer.base.names import short_name
 from viewer.base.scene import Font, Measure
 from viewer.base.units import NBSP
 
@@ -40,10 +41,14 @@ class Fitter:
         return _cut(text, low) if low >= least else ""
 
     def name(self, text: str, font: Font, room: float, least: int = 4) -> str:
-        """A kernel's or function's name: whole if it fits, else without its parameter list, elided as need be."""
-        if self.width(text, font) <= room:
-            return text
-        return self.elide(bare_name(text), font, room, least)
+        """A kernel's or function's name: whole if it fits, else without its parameters, else its telling part.
+
+        The last is elided as need be.
+        """
+        for words in (text, bare_name(text)):
+            if self.width(words, font) <= room:
+                return words
+        return self.elide(short_name(text), font, room, least)
 
     def wrap(self, text: str, font: Font, room: float, most: int) -> list[str]:
         """Lines of at most ``room`` px, broken at spaces, words longer than a line elided; ``most`` lines at most.

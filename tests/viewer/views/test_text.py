@@ -52,3 +52,4 @@ def test_parameter_lists_go_before_anything_else_of_a_name() -> None:
     assert fit.name("abc(int)", FONT, 80) == "abc(int)"
     assert fit.name("abc(int)", FONT, 79) == "abc"
     assert fit.name("abcdefghij(int)", FONT, 60) == "abc…ij"
+    assert fit.name("ncclDevKernel_AllReduce_Sum(Args)", FONT, 140) == "AllReduce_Sum"
