@@ -45,11 +45,22 @@ def _figures(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         from tests.bench.memory import figures as memory
 
         return memory(folder, options.scale)
+    if options.set == "clocks":
+        from tests.bench.clocks import figures as clocks
+
+        return clocks(options.scale)
     if options.set == "sweep":
         from tests.bench.sweep import figures as sweep
 
         sizes = [int(size) for size in options.ranks.split(",")]
-        return sweep(folder, options.generator, sizes, options.seeds, options.state, options.only)
+        return sweep(
+            folder,
+            options.generator,
+            sizes,
+            range(options.seed, options.seed + options.seeds),
+            options.state,
+            options.only,
+        )
     if options.set == "findings":
         from tests.bench.findings import figures as findings
 
@@ -73,12 +84,13 @@ def main() -> int:
     """Run one set of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument(
-        "set", choices=["ingest", "frames", "analyses", "fuzz", "kills", "history", "memory", "findings", "sweep"]
+        "set",
+        choices=["ingest", "frames", "analyses", "clocks", "fuzz", "kills", "history", "memory", "findings", "sweep"],
     )
     parser.add_argument("--json", type=Path, help="where the list of figures is written")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the jobs, 1 is what the limits mean")
     parser.add_argument("--count", type=int, help="fuzz: inputs (200,000); kills: imports (100)")
-    parser.add_argument("--seed", type=int, default=1, help="fuzz: which inputs")
+    parser.add_argument("--seed", type=int, default=1, help="fuzz: which inputs; sweep: the first seed")
     parser.add_argument("--seconds", type=float, default=0, help="fuzz: stop after this time, 0 = at the count")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="fuzz: processes")
     parser.add_argument("--save", type=Path, default=Path("fuzz-failures"), help="fuzz: where failing inputs go")

@@ -1,10 +1,10 @@
 """Whether clocks and lateness are right: generated jobs whose truth is known, over ranks, seeds and recordings.
 
-``python -m tests.bench sweep --generator make_trace.py --json FILE [--ranks 8,64] [--seeds 5] [--state FILE]``. Every
-job has offsets up to 3 ms and drifts up to 50 ppm, and none to three slow ranks; it is recorded whole, with a tenth of
-two ranks' collectives missing, with a file missing, and with noisy ends. Of each job are held against the truth: the
-offsets at t0, the drifts, what the ranks' stated uncertainties cover, who is named, own and inherited lateness, and
-whether an operation ends before its last member began.
+``python -m tests.bench sweep --generator make_trace.py --json FILE [--ranks 8,64] [--seeds 5] [--seed 1]
+[--state FILE]``. Every job has offsets up to 3 ms and drifts up to 50 ppm, and none to three slow ranks; it is recorded
+whole, with a tenth of two ranks' collectives missing, with a file missing, and with noisy ends. Of each job are held
+against the truth: the offsets at t0, the drifts, what the ranks' stated uncertainties cover, who is named, own and
+inherited lateness, and whether an operation ends before its last member began.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def slow_ranks(ranks: int, seed: int, count: int) -> list[int]:
     return [int(s * replicas + draw.integers(replicas)) for s in chosen]
 
 
-def cases(ranks: int, seeds: int) -> Iterator[Case]:
+def cases(ranks: int, seeds: range) -> Iterator[Case]:
     """All jobs of a size."""
     shape, long_ = (sizes[64 if ranks > 16 else 8] for sizes in (SHAPES, LONG))
-    for seed in range(1, seeds + 1):
+    for seed in seeds:
         for slow in range(4):
             who = slow_ranks(ranks, seed, slow)
             named = ",".join(f"{r}:{f}" for r, f in zip(who, FACTORS, strict=False)) or "-1"
@@ -90,7 +90,7 @@ def cases(ranks: int, seeds: int) -> Iterator[Case]:
             common = ("--ranks", str(ranks), "--seed", str(seed), "--straggler", named, *CLOCKS)
             for name, more in recordings.items():
                 yield Case(ranks, slow, name, (*common, *shape, *more))
-            if seed == 1:
+            if seed == seeds[0]:
                 yield Case(ranks, slow, "long", (*common, *long_))
 
 
@@ -222,7 +222,7 @@ def _measured(generator: Path, folder: Path, case: Case, known: Json, state: Pat
 
 
 def figures(
-    folder: Path, generator: Path, sizes: list[int], seeds: int, state: Path | None, only: str
+    folder: Path, generator: Path, sizes: list[int], seeds: range, state: Path | None, only: str
 ) -> Iterator[Json]:
     """Figures over all jobs; those that were not right are listed.
 
@@ -230,7 +230,7 @@ def figures(
         folder: for jobs, emptied between them.
         generator: the script that makes jobs.
         sizes: ranks.
-        seeds: jobs of each kind.
+        seeds: one job of each kind per seed.
         state: what was measured, one job a line: jobs that it holds are not made again.
         only: text that a job's key must hold.
     """

@@ -21,12 +21,20 @@ MOST_PAIRS: Final = 2_000_000
 """Slopes of at most so many pairs are looked at; longer series are thinned to medians first."""
 
 
+def median(values: NDArray[Any]) -> float:
+    """As ``np.median`` of values of which there are some: several times as fast where there are few hundred."""
+    half = len(values) // 2
+    parted = np.partition(values, half)
+    upper = float(parted[half])
+    return upper if len(values) % 2 else (float(parted[:half].max()) + upper) / 2.0
+
+
 def deviation(values: NDArray[Any], centre: float | None = None) -> float:
     """1.4826 * the median absolute deviation from the median (or another centre); 0.0 without values."""
     if not len(values):
         return 0.0
-    middle = float(np.median(values)) if centre is None else centre
-    return TO_SIGMA * float(np.median(np.abs(values - middle)))
+    middle = median(values) if centre is None else centre
+    return TO_SIGMA * median(np.abs(values - middle))
 
 
 def few(count: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -70,26 +70,35 @@ def moving_share(pairs: Sequence[tuple[F64, F64, float]], begins: F64) -> tuple[
     The differences inside the bursts are held against drift x time: an even clock shows all of it (share 1), one that
     is set between the bursts none of it (share 0).
     """
-    if len(begins) < FEWEST:
+    if len(begins) < FEWEST or not any(len(x) for x, _, _ in pairs):
         return 1.0, np.inf
-    expected_parts: list[F64] = []
-    seen_parts: list[F64] = []
-    for x, y, slope in pairs:
-        which = np.searchsorted(begins, x, "right")
-        order = np.argsort(which, kind="stable")
-        edges = np.flatnonzero(np.diff(which[order])) + 1
-        for part in np.split(order, edges):
-            if len(part) > 1:
-                expected_parts.append(slope * (x[part] - x[part].mean()))
-                seen_parts.append(y[part] - y[part].mean())
-    expected = np.concatenate(expected_parts) if expected_parts else np.empty(0)
+    which, run, seen = (np.concatenate(parts) for parts in zip(*_by_burst(pairs, begins), strict=True))
+    count = np.bincount(which).astype(np.float64)
+    several = count[which] > 1
+
+    def within(values: F64) -> F64:
+        """Values against the mean of their pair and burst; those that are alone there are left out."""
+        means = np.bincount(which, weights=values) / np.maximum(count, 1.0)
+        out: F64 = (values - means[which])[several]
+        return out
+
+    expected, seen = within(run), within(seen)
     width = float((expected**2).sum())
     if width <= 0:
         return 1.0, np.inf
-    seen = np.concatenate(seen_parts)
     share = float((expected * seen).sum()) / width
     rest = seen - share * expected
     return share, (deviation(rest, 0.0) + 1.0) / width**0.5
+
+
+def _by_burst(pairs: Sequence[tuple[F64, F64, float]], begins: F64) -> Iterator[tuple[I64, F64, F64]]:
+    """Of each pair: a number for itself and the burst per match, drift x time, and the difference."""
+    first = 0
+    for x, y, slope in pairs:
+        if not len(x):
+            continue
+        yield first + np.searchsorted(begins, x, "right"), slope * (x - x.mean()), y - y.mean()
+        first += len(begins) + 1
 
 
 def stand_still(share: float, error: float) -> bool:

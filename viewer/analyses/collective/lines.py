@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.robust import deviation
+from viewer.analyses.robust import deviation, median
 
 F64 = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def spread_of(residuals: F64) -> float:
 
 def flat(y: F64) -> Line:
     """The line without slope: the median."""
-    level = float(np.median(y))
+    level = median(y)
     spread = spread_of(y - level)
     count = int((np.abs(y - level) <= _KEEP * spread).sum())
     return Line(level, 0.0, spread, spread / max(count, 1) ** 0.5, 0.0, count)
@@ -63,12 +63,12 @@ def fit(x: F64, y: F64, least_spread: float = FLOOR_NS) -> Line:
     slope = _first_slope(x, y)
     if slope is None:
         return flat(y)
-    level = float(np.median(y - slope * x))
+    level = median(y - slope * x)
     spread, count, centre, width = FLOOR_NS, len(x), 0.0, 1.0
     for _ in range(_ROUNDS):
         residual = y - level - slope * x
         spread = max(spread_of(residual), least_spread)
-        keep = np.abs(residual - np.median(residual)) <= _KEEP * spread
+        keep = np.abs(residual - median(residual)) <= _KEEP * spread
         kept_x, kept_y = x[keep], y[keep]
         centre, middle = float(kept_x.mean()), float(kept_y.mean())
         width = float(((kept_x - centre) ** 2).sum())
@@ -87,9 +87,9 @@ def _first_slope(x: F64, y: F64) -> float | None:
         a, b = np.triu_indices(len(x), 1)
         run = x[b] - x[a]
         apart = np.abs(run) > SHORTEST_SPAN_NS / 4
-        return float(np.median((y[b] - y[a])[apart] / run[apart])) if apart.any() else None
+        return median((y[b] - y[a])[apart] / run[apart]) if apart.any() else None
     order = np.argsort(x, kind="stable")
     third = len(x) // 3
     first, last = order[:third], order[-third:]
-    span = float(np.median(x[last]) - np.median(x[first]))
-    return float(np.median(y[last]) - np.median(y[first])) / span if span > 0 else None
+    span = median(x[last]) - median(x[first])
+    return (median(y[last]) - median(y[first])) / span if span > 0 else None

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.collective.call_inputs import Calls, read_calls
 from viewer.analyses.collective.kinds import Kind, kind_of
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
@@ -27,10 +28,6 @@ CALL_NAME: Final = "record_param_comms"
 """The range that PyTorch puts around the launch of a collective; its inputs hold the sequence number."""
 DEEPEST: Final = 64
 """Levels of the call tree that are climbed from a launch."""
-_TYPE_IN_NAME: Final = re.compile(r"_(?:bf|f|i|u)(8|16|32|64)_")
-"""NCCL names its kernels AllReduce_Sum_f16_RING_LL."""
-MOST_PARSED: Final = 100_000
-"""Calls whose args are read one by one when they are not in the table of collectives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ def _build(trace: Trace) -> Operations:
     seq, size, group, groups = table.seq, table.size_bytes(kind), *table.groups()
     old = np.flatnonzero((own < 0) & (told < 0) & (call >= 0))
     if len(old):
-        group, groups = _read_calls(trace, call, old, names, kind, seq, size, group, groups)
+        _take_inputs(read_calls(trace, call[old], names[old]), old, kind, seq, size, group, groups)
     return Operations(
         row=row,
         start_ns=work.start_ns[at],
@@ -231,82 +228,23 @@ def read_ranks(text: str) -> tuple[tuple[int, ...], bool]:
     return tuple(int(n) for n in re.findall(r"(?<![\w.])\d{1,9}(?!\w)", text)), "..." in text
 
 
-def _read_calls(  # the args of older profilers, one call after another
-    trace: Trace,
-    call: I64,
-    which: I64,
-    names: I32,
-    kind: U8,
-    seq: I64,
-    size: I64,
-    group: I32,
-    groups: list[LocalGroup],
-) -> tuple[I32, list[LocalGroup]]:
+def _take_inputs(told: Calls, which: I64, kind: U8, seq: I64, size: I64, group: I32, groups: list[LocalGroup]) -> None:
     """Take sequence number, group and size from the inputs of calls that the collectives table does not hold."""
-    known: dict[LocalGroup, int] = {}
-    for i in which[:MOST_PARSED].tolist():
-        told = read_call(trace.args(int(call[i])), trace.text(names[i]))
-        if told is None:
-            continue
-        seq[i], members, mark, count = told
-        if count is not None:
-            size[i] = count * (members if kind[i] == Kind.ALL_GATHER else 1)
-        local = LocalGroup("", "", members, (), True, None, None, mark)
-        if local not in known:
-            known[local] = len(groups)
-            groups.append(local)
-        group[i] = known[local]
-    return group, groups
-
-
-def read_call(args: dict[str, Any], kernel: str) -> tuple[int, int, str, int | None] | None:
-    """What the recorded inputs of a record_param_comms call say: (sequence number, group size, group's mark, bytes).
-
-    The inputs are (tensors, sequence number, group, rank, name, split sizes, split sizes, .., group size), see
-    ``RECORD_PARAM_COMMS_DATA`` in PyTorch's ParamCommsUtils.hpp; the group is written as its address in the process.
-    Bytes are those of the first input, None where its shape or type is not recorded; a list of tensors has no type of
-    its own, so that of the kernel's name is taken. None for calls of another form.
-    """
-    inputs = args.get("Concrete Inputs")
-    if not isinstance(inputs, list) or not 8 <= len(inputs) <= 16 or inputs[0] not in ("", None):
-        return None
-    number, mark, members = (_whole(inputs[i]) for i in (1, 2, -1))
-    if number is None or mark is None or members is None or not 1 <= members <= 1 << 24:
-        return None
-    return number, members, str(mark), _input_bytes(args, kernel)
-
-
-def _whole(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        return None
-    text = str(value)
-    return int(text) if text.isdecimal() and len(text) <= 20 and int(text) < 2**62 else None
-
-
-def _input_bytes(args: dict[str, Any], kernel: str) -> int | None:
-    shapes, types = args.get("Input Dims"), args.get("Input type")
-    if not isinstance(shapes, list) or not shapes:
-        return None
-    each = element_bytes(types[0]) if isinstance(types, list) and types and isinstance(types[0], str) else None
-    if each is None:
-        named = _TYPE_IN_NAME.search(kernel[:200])
-        each = int(named[1]) // 8 if named else None
-    count = _elements(shapes[0], 0)
-    return None if each is None or not count else each * count
-
-
-def _elements(shape: Any, depth: int) -> int | None:
-    """Elements of a shape, or of all shapes of a list of tensors."""
-    if not isinstance(shape, list) or depth > 2 or not shape:
-        return None
-    if isinstance(shape[0], list):
-        parts = [_elements(part, depth + 1) for part in shape]
-        return sum(p for p in parts if p is not None) if all(p is not None for p in parts) else None
-    product = 1
-    for length in shape:
-        if not isinstance(length, int) or isinstance(length, bool) or not 0 <= length < 1 << 48:
-            return None
-        product *= length
-        if product >= 1 << 55:
-            return None
-    return product
+    entry, number = told.entry, told.number
+    which, entry, number = which[entry >= 0], entry[entry >= 0], number[entry >= 0]
+    if not len(which):
+        return
+    seq[which] = number
+    bytes_ = np.array([ABSENT if e.size_bytes is None else e.size_bytes for e in told.entries], np.int64)[entry]
+    members = np.array([e.members for e in told.entries], np.int64)[entry]
+    gathered = kind[which] == Kind.ALL_GATHER
+    known = bytes_ != ABSENT
+    size[which[known]] = np.where(gathered, bytes_ * members, bytes_)[known]
+    local: dict[tuple[int, str], int] = {}
+    numbers = np.full(len(told.entries), -1, np.int32)
+    for i in dict.fromkeys(entry.tolist()):  # in the order of their first operation
+        e = told.entries[i]
+        numbers[i] = local.setdefault((e.members, e.mark), len(groups))
+        if numbers[i] == len(groups):
+            groups.append(LocalGroup("", "", e.members, (), True, None, None, e.mark))
+    group[which] = numbers[entry]

@@ -177,7 +177,7 @@ def largest(part: I64) -> int:
 
 
 def _least_squares(rows: list[tuple[int, int, float, float]], count: int, reference: int) -> tuple[F64, F64]:
-    """Values and their covariance from differences (from, to, value, error); the reference is 0, unreached ones too."""
+    """Values and their covariance from differences (from, to, value, error); 0 for the reference and what it misses."""
     values, covariance = np.zeros(count), np.zeros((count, count))
     if not rows:
         return values, covariance
@@ -190,10 +190,11 @@ def _least_squares(rows: list[tuple[int, int, float, float]], count: int, refere
         matrix[b, a] -= weight
         right[b] += weight * value
         right[a] -= weight * value
-    reached = [i for i in range(count) if matrix[i, i] > 0 and i != reference]
+    part = components(count, [(a, b) for a, b, _, _ in rows])
+    reached = [i for i in range(count) if part[i] >= 0 and part[i] == part[reference] and i != reference]
     if not reached:
         return values, covariance
-    inverse = np.linalg.pinv(matrix[np.ix_(reached, reached)], hermitian=True)
+    inverse = np.linalg.inv(matrix[np.ix_(reached, reached)])  # positive definite: all hang together with the reference
     values[reached] = inverse @ right[reached]
     covariance[np.ix_(reached, reached)] = inverse
     return values, covariance

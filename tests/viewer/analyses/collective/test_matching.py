@@ -10,11 +10,12 @@ import pytest
 from tests.support.build import annotation, call, kernel, make_session, make_trace
 from tests.support.ranks import RankJob
 from viewer.analyses.collective.alignment import align
+from viewer.analyses.collective.call_inputs import read_call
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.in_order import keeps_step, pair_by_ends
 from viewer.analyses.collective.kinds import Kind, kind_of
 from viewer.analyses.collective.matching import Method, matches
-from viewer.analyses.collective.operations import operations, read_call, read_ranks
+from viewer.analyses.collective.operations import operations, read_ranks
 from viewer.base.ids import ABSENT
 from viewer.importers.opening import JobOpener
 from viewer.store.cache import Cache
