@@ -16,14 +16,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.collective.alignment import align
-from viewer.analyses.collective.kinds import NEEDS_ALL, Kind
-from viewer.analyses.collective.matching import everything, matches
-from viewer.analyses.collective.operations import operations
+from viewer.analyses.collective.kinds import Kind
+from viewer.analyses.collective.lost import Whole, whole
+from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.rank_times import computing, step_starts
 from viewer.analyses.collective.unseen import answers
-from viewer.analyses.gpu_work import gpu_work
-from viewer.analyses.steps import step_table
-from viewer.base.ids import Paint
 from viewer.store.session import RankGroup, Session
 
 I64 = NDArray[np.int64]
@@ -46,8 +43,8 @@ class Dependencies:
     """The graph. Per event: ``time`` as seen, ``rank`` (RankGroup id, -1 for an operation), ``step`` (-1: before all).
 
     Edges: ``source``, ``target``, ``lag``, and ``own``: whose own time the lag is (RankGroup id, else -1). ``begin``,
-    ``end`` and ``ready`` are the events of the begin and the end of each kernel of ``everything`` and of its operation
-    (-1 without one).
+    ``end`` and ``ready`` are the events of the begin and the end of each kernel of ``whole`` (first those of
+    ``everything``) and of its operation (-1 without one).
     """
 
     time: I64
@@ -61,7 +58,7 @@ class Dependencies:
     end: I64
     ready: I64
     needs_all: Bools
-    """Per kernel of ``everything``: whether its operation waits for all its members."""
+    """Per kernel: whether its operation waits for all its members."""
     fixed: I64
     """Events that nothing makes earlier: begins of receives whose sender is not opened, nor what it waited for."""
     unseen: I64
@@ -99,7 +96,7 @@ def dependencies(session: Session) -> Dependencies:
 
 @dataclass(frozen=True, eq=False)
 class _Kernels:
-    """Per kernel of ``everything``: its time on the session's clock, its lane, and where its events go (-1 so far)."""
+    """Per kernel of ``whole``: its time on the session's clock, its lane, and where its events go (-1 so far)."""
 
     start: I64
     end: I64
@@ -110,35 +107,27 @@ class _Kernels:
     """For a receive that was posted when its send was due: that send; LOST when its sender is not opened; else -1."""
 
 
-def _kernels(session: Session) -> _Kernels:
-    every, pairs = everything(session), align(session).pairs
-    count = len(every.kind)
-    start, end, lane = (np.zeros(count, np.int64) for _ in range(3))
-    for item in session.inputs:
-        mine = np.flatnonzero(every.input == item.index)
-        if len(mine):
-            table, at = operations(item.trace), every.at[mine]
-            start[mine] = item.clock.many_to_session(table.start_ns[at])
-            end[mine] = item.clock.many_to_session(table.end_ns[at])
-            work = gpu_work(item.trace)
-            lane[mine] = work.lane[work.positions(table.row[at])] + (item.index << 20)
+def _kernels(seen: Whole) -> _Kernels:
+    count = len(seen.start)
     posted = np.full(count, -1, np.int64)
-    ahead = start[pairs.send] - start[pairs.receive]
+    ahead = seen.start[seen.send] - seen.start[seen.receive]
     due = (ahead >= 0) & (ahead <= POSTED_NS)
-    posted[(every.kind == Kind.RECV) | (every.kind == Kind.SEND_RECV)] = LOST
-    posted[pairs.receive] = -1
-    posted[pairs.receive[due]] = pairs.send[due]
-    return _Kernels(start, end, lane, np.full(count, -1, np.int64), np.full(count, -1, np.int64), posted)
+    posted[(seen.every.kind == Kind.RECV) | (seen.every.kind == Kind.SEND_RECV)] = LOST
+    posted[seen.receive] = -1
+    posted[seen.receive[due]] = seen.send[due]
+    none = np.full(count, -1, np.int64)
+    return _Kernels(seen.start, seen.end, seen.lane, none, none.copy(), posted)
 
 
 def _build(session: Session) -> Dependencies:
-    every, build, kernels = everything(session), _Builder(), _kernels(session)
+    seen = whole(session)
+    every, build, kernels = seen.every, _Builder(), _kernels(seen)
     for group in session.groups:
         mine = np.flatnonzero(every.node == group.id)
         if len(mine):
-            _rank(session, group, mine, build, kernels)
+            _rank(session, group, mine, build, kernels, every.kind)
     unseen = kernels.begin_event[(kernels.posted == LOST) & (kernels.begin_event >= 0)]
-    ready, needs_all = _operations(session, build, kernels)
+    ready, needs_all = _operations(session, seen, build, kernels)
 
     def joined(parts: dict[str, list[NDArray[Any]]], name: str) -> NDArray[Any]:
         return np.concatenate(parts[name]) if parts[name] else np.empty(0, np.int64)
@@ -161,31 +150,11 @@ def _build(session: Session) -> Dependencies:
     )
 
 
-def step_starts(session: Session, group: RankGroup) -> I64:
-    """When the GPU work of each step of a rank begins, ns of session time, ascending; [] without steps."""
-    out = []
-    for i in group.inputs:
-        item = session.inputs[i]
-        s = item.trace.slices
-        out += [
-            item.clock.to_session(int(s.start_ns[step.rows].min()))
-            for step in step_table(item.trace).steps
-            if len(step.rows)
-        ]
-    return np.unique(np.array(out, np.int64))
-
-
-def _rank(session: Session, group: RankGroup, mine: I64, build: _Builder, kernels: _Kernels) -> None:
+def _rank(
+    session: Session, group: RankGroup, mine: I64, build: _Builder, kernels: _Kernels, kind: NDArray[np.uint8]
+) -> None:
     """The events of one rank: its communication, and the points of its compute that touch it."""
-    every = everything(session)
-    starts, ends = [], []
-    for i in group.inputs:
-        item = session.inputs[i]
-        work = gpu_work(item.trace)
-        other = work.paint != Paint.COMM
-        starts.append(item.clock.many_to_session(work.start_ns[other]))
-        ends.append(item.clock.many_to_session(work.end_ns[other]))
-    busy_from, busy_to = np.sort(np.concatenate(starts)), np.sort(np.concatenate(ends))
+    busy_from, busy_to = computing(session, group)
     steps = step_starts(session, group)
     s, e, lane = kernels.start[mine], kernels.end[mine], kernels.lane[mine]
 
@@ -204,7 +173,7 @@ def _rank(session: Session, group: RankGroup, mine: I64, build: _Builder, kernel
     idle = (last_end < 0) | (busy_to[np.maximum(last_end, 0)] <= e if len(busy_to) else True)
     stood = resumed - busy_to[np.maximum(last_end, 0)] > GAP_NS if len(busy_to) else True
     waited = has & idle & (resumed - e <= SOON_NS) & ((last_end < 0) | stood)
-    needs = has & (waited | (every.kind[mine] == Kind.RECV))
+    needs = has & (waited | (kind[mine] == Kind.RECV))
     end_points = np.unique(np.concatenate((busy_to[before[before >= 0]], busy_to[last_end[needs & (last_end >= 0)]])))
     begin_points = np.unique(resumed[needs])
     points = np.concatenate((end_points, begin_points))
@@ -266,18 +235,10 @@ def _previous(lane: I64, start: I64) -> I64:
     return out
 
 
-def _operations(session: Session, build: _Builder, k: _Kernels) -> tuple[I64, Bools]:
+def _operations(session: Session, seen: Whole, build: _Builder, k: _Kernels) -> tuple[I64, Bools]:
     """Operations are ready when their last member began; members end some time after that."""
-    every, found, pairs = everything(session), matches(session), align(session).pairs
     begin, end, start_ns, end_ns = k.begin_event, k.end_event, k.start, k.end
-    kernels = len(every.kind)
-    begins = np.zeros(len(session.inputs) + 1, np.int64)
-    inputs, firsts = np.unique(every.input, return_index=True)
-    begins[inputs] = firsts
-    member = begins[found.input] + found.at
-    op = np.repeat(np.arange(len(found)), found.present())
-    together = np.isin(found.kind, [int(k) for k in NEEDS_ALL])[op]
-    member, op = member[together], op[together]
+    kernels, member, op = len(start_ns), seen.member, seen.op
     ready = np.full(kernels, -1, np.int64)
     steps = np.concatenate(build.parts["step"]) if build.parts["step"] else np.empty(0, np.int32)
     needs_all = np.zeros(kernels, np.bool_)
@@ -301,18 +262,18 @@ def _operations(session: Session, build: _Builder, k: _Kernels) -> tuple[I64, Bo
     times = np.concatenate(build.parts["time"]) if build.parts["time"] else np.empty(0, np.int64)
     if len(member):
         build.join(ready[member], end[member], np.maximum(end_ns[member] - times[ready[member]], 0))
-    if len(pairs):
-        add(np.concatenate((pairs.send, pairs.receive)), np.tile(np.arange(len(pairs)), 2))
-        ready[pairs.send] = -1  # buffered: a send does not wait
+    send, receive = seen.send, seen.receive
+    if len(send):
+        add(np.concatenate((send, receive)), np.tile(np.arange(len(send)), 2))
+        ready[send] = -1  # buffered: a send does not wait
         times = np.concatenate(build.parts["time"])
-        build.join(
-            ready[pairs.receive], end[pairs.receive], np.maximum(end_ns[pairs.receive] - times[ready[pairs.receive]], 0)
-        )
+        build.join(ready[receive], end[receive], np.maximum(end_ns[receive] - times[ready[receive]], 0))
     due = np.flatnonzero((k.posted >= 0) & (begin >= 0))
     build.join(begin[k.posted[due]], begin[due], start_ns[due] - start_ns[k.posted[due]])
     alone = np.flatnonzero((ready < 0) & (begin >= 0))
     length = end_ns[alone] - start_ns[alone]
-    told = answers(session, start_ns, end_ns, steps[np.maximum(begin, 0)])
+    recorded = len(everything(session).kind)  # what was put back has a counterpart that is opened
+    told = answers(session, start_ns[:recorded], end_ns[:recorded], steps[np.maximum(begin[:recorded], 0)])
     receives, sends = told.receive, told.send
     # What was there before it was asked for holds nobody up.
     held = (k.posted[receives] == LOST) | (end_ns[receives] - start_ns[receives] > WAITED * told.shortest)

@@ -10,6 +10,7 @@ from viewer.jit.replay import replay
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 class Engine:
@@ -18,6 +19,7 @@ class Engine:
     def __init__(self, graph: Dependencies, ranks: tuple[int, ...], steps: int) -> None:
         self._graph = graph
         inside = (graph.step[graph.source] == graph.step[graph.target]) & (graph.step[graph.target] >= 0)
+        inside = _without_circles(graph, inside)
         order = np.argsort(graph.source[inside], kind="stable")
         self._target, self._lag = graph.target[inside][order], graph.lag[inside][order]
         source = graph.source[inside][order]
@@ -30,7 +32,7 @@ class Engine:
         own = graph.own[inside][order]
         self._own_column = np.where(own >= 0, column[own], -1)
         self._step = np.maximum(graph.step[self._target], 0)
-        across = ~inside & (graph.step[graph.target] >= 0)
+        across = (graph.step[graph.source] != graph.step[graph.target]) & (graph.step[graph.target] >= 0)
         self._late_target, self._late_lag = graph.target[across], graph.lag[across]
         self._late_from = graph.time[graph.source[across]]
         late_own = graph.own[across]
@@ -129,4 +131,36 @@ def _search(key: I64, time: I64, cell: I64, wanted: I64) -> I64:
     before = np.cumsum(~ours)
     out = np.empty(len(cell), np.int64)
     out[order[ours]] = before[ours]
+    return out
+
+
+def _without_circles(graph: Dependencies, inside: Bools) -> Bools:
+    """The edges ``inside`` steps without those that make circles.
+
+    In truth every edge goes forward in time. Where clocks are off by microseconds, or a communication is not where it
+    was, one may seem to go back: of events that wait for each other those edges are left out, then those that take no
+    time.
+    """
+    ahead = graph.time[graph.target] - graph.time[graph.source]
+    for least in (0, 1):  # an edge that goes forward is in no circle of such
+        at = np.flatnonzero(inside)
+        behind = _never_free(graph.source[at], graph.target[at], len(graph.time))
+        at = at[behind[graph.source[at]] & behind[graph.target[at]]]
+        before = _never_free(graph.target[at], graph.source[at], len(graph.time))
+        at = at[before[graph.source[at]] & before[graph.target[at]]]
+        if not len(at):
+            break
+        inside = inside.copy()
+        inside[at[ahead[at] < least]] = False
+    return inside
+
+
+def _never_free(source: I64, target: I64, count: int) -> Bools:
+    """Which events lie in a circle of edges or behind one."""
+    order = np.argsort(source, kind="stable")
+    offset = np.searchsorted(source[order], np.arange(count + 1)).astype(np.int64)
+    left = np.bincount(target, minlength=count).astype(np.int64)
+    none, scratch, value = np.zeros(len(order), np.int64), np.empty(count, np.int64), np.zeros(count, np.int64)
+    replay(offset, target[order], none, left, scratch, value)
+    out: Bools = left > 0
     return out

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.alignment import align
-from viewer.analyses.collective.dependencies import Dependencies, dependencies, step_starts
+from viewer.analyses.collective.dependencies import Dependencies, dependencies
 from viewer.analyses.collective.engine import Engine
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.kinds import NEEDS_ALL, Kind
+from viewer.analyses.collective.lost import whole
 from viewer.analyses.collective.matching import everything, matches
 from viewer.analyses.collective.nominal import Nominal, as_peers, sequences
+from viewer.analyses.collective.rank_times import step_starts
 from viewer.analyses.collective.roles import roles
 from viewer.analyses.collective.sharing import Split, split
 from viewer.analyses.collective.waits import doubt
@@ -67,7 +69,7 @@ class Lateness:
     anchor_ns: I64
     """Per rank and step the begin of the operation at which lateness is read, session time; ABSENT for none."""
     patchy: NDArray[np.bool_]
-    """Per rank whether some steps lack communications in its file or its peers': single steps may be far off."""
+    """Per rank whether its file or others lack communications, so that single steps may be far off."""
     own_error: F64
     """Per rank how far the mean of ``own`` may be off, ns; of ``inherited`` in ``inherited_error``. NaN for none."""
     inherited_error: F64
@@ -133,13 +135,16 @@ def _build(session: Session) -> Lateness | None:
     least = _least(session, ranks, step_ns)
     straggler = _stragglers(np.fmax(told.own, told.alone), least, role)
     read_at = np.where(anchor >= 0, graph.time[np.maximum(anchor, 0)], ABSENT)
+    patchy = nominal.patchy | bool(len(whole(session).put_back))
     return Lateness(
         ranks, steps, step_ns, own_time, told.own, told.alone, told.inherited, told.caused, straggler, least, read_at,
-        nominal.patchy, *_errors(session, ranks, nominal, told, own_time),
+        patchy, *_errors(session, ranks, nominal, told, own_time, patchy),
     )  # fmt: skip
 
 
-def _errors(session: Session, ranks: tuple[int, ...], nominal: Nominal, told: Split, own_time: F64) -> tuple[F64, F64]:
+def _errors(
+    session: Session, ranks: tuple[int, ...], nominal: Nominal, told: Split, own_time: F64, medians: NDArray[np.bool_]
+) -> tuple[F64, F64]:
     """How far own and inherited lateness may be off, per rank, ns.
 
     Three standard errors of the mean over the steps; what is not known of the peers' time, as a share of the rank's;
@@ -159,8 +164,8 @@ def _errors(session: Session, ranks: tuple[int, ...], nominal: Nominal, told: Sp
         patchy, other = bool(nominal.patchy[i]), bool(nominal.other_role[i])
         gaps = LACKING * ((lost or patchy) + patchy + other)
         every = peers + unsure[i] + gaps * float((own + passed).mean())
-        out[0, i] = every + _of_mean(own, patchy=patchy)
-        out[1, i] = 2 * every + _of_mean(passed, patchy=bool(nominal.patchy.any()))
+        out[0, i] = every + _of_mean(own, patchy=bool(medians[i]))
+        out[1, i] = 2 * every + _of_mean(passed, patchy=bool(medians.any()))
     return out[0], out[1]
 
 
@@ -185,7 +190,7 @@ def _anchors(session: Session, graph: Dependencies, ranks: tuple[int, ...], step
     group come before it (sharded parameters): there the ranks meet again and again, and each time the late one is only
     late by what it did since. Without such groups, of the last operation.
     """
-    every = everything(session)
+    every = whole(session).every
     purposes = np.array([g.purpose == "dp" for g in job_groups(session).groups] + [False], np.bool_)
     out = np.full((len(ranks), steps), -1, np.int64)
     collective = graph.needs_all | np.isin(every.kind, list(NEEDS_ALL))

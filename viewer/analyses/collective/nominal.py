@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.collective.dependencies import Dependencies
 from viewer.analyses.collective.groups import job_groups
-from viewer.analyses.collective.matching import everything
+from viewer.analyses.collective.lost import whole
 from viewer.analyses.robust import deviation
 from viewer.store.session import Session
 
@@ -60,7 +60,7 @@ def sequences(session: Session, graph: Dependencies, ranks: tuple[int, ...], ste
 
     Alike are kind, purpose and number of members of the group, and size; not the group itself, as peers have their own.
     """
-    every = everything(session)
+    every = whole(session).every
     groups = job_groups(session).groups
     about = [(g.purpose or "", len(g.ranks) if g.ranks is not None else -1) for g in groups]
     told = {a: i for i, a in enumerate(dict.fromkeys([*about, ("", -2)]))}

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.alignment import align
-from viewer.analyses.collective.dependencies import step_starts
 from viewer.analyses.collective.groups import JobGroup
 from viewer.analyses.collective.kinds import POINT_TO_POINT, Kind
 from viewer.analyses.collective.matching import everything, matches
+from viewer.analyses.collective.rank_times import step_starts
 from viewer.analyses.collective.table import CommunicationRow, bus_factor, communication_table
 from viewer.analyses.collective.waits import members, sent_waits, waits
 from viewer.base.ids import ABSENT
