@@ -266,8 +266,8 @@ def _warm_memory(folder: Path) -> None:
     cut = np.arange(2), np.arange(2)
     levels = memory_levels(session, session.inputs[0], 0)
     levels.held_at(levels.drawn["allocated"].spans(cut)[3])
-    ends, places = np.zeros((2, 2), np.int64), np.zeros(2, np.int64)
-    level_up(ends[:1], places[:1], ends[1:], places[1:])
+    ends = np.zeros((2, 3), np.int64)
+    level_up(ends[:1], ends[1:])
     b = session.inputs[0].trace.tables["blocks"]
     made, place, out = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
     stack_blocks(made, made + 1, made + 1, made, np.ones(1), 0.0, 1.0, place.copy(), -2, out)

@@ -1,6 +1,6 @@
 """Step lines with millions of steps as columns of pixels, and bytes by category after any of their events.
 
-Extremes are kept of every BLOCK steps, of every BLOCK of those, and so on: a column looks at a few of each.
+Extremes are kept of every BLOCK steps, of every FAN of those, and so on: a column looks at a few of each.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 
 BLOCK: Final = 16
-"""Steps, and then blocks, of which the extremes are kept together."""
+"""Steps of which the extremes are kept together."""
+FAN: Final = 4
+"""Blocks of which the extremes are kept together: few, as a column looks at up to twice as many of every level."""
 CHUNK: Final = 32
 """Instants whose changes by category lie between two sums."""
-_BITS = 4
-_MASK = BLOCK - 1
+_BITS, _FAN_BITS = 4, 2
+_MASK, _FAN_MASK = BLOCK - 1, FAN - 1
 _LOWEST, _HIGHEST = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 
@@ -80,13 +82,12 @@ def find_slots(time: I64, heads: I64, block: int, at: I64, slack: int, out: I64,
 
 
 @kernel
-def first_level(values: I64, ends: I64, place: I64) -> Any:
+def first_level(values: I64, ends: I64) -> Any:
     """The extremes of every BLOCK steps.
 
     Args:
         values: int64[n].
-        ends: int64[ceil(n / BLOCK), 2], written: least and most.
-        place: int64[ceil(n / BLOCK)], written: the step of the most, the first of equals.
+        ends: int64[ceil(n / BLOCK), 3], written: least, most and the step of the most, the first of equals.
     """
     n = len(values)
     for block in range(len(ends)):
@@ -96,41 +97,36 @@ def first_level(values: I64, ends: I64, place: I64) -> Any:
             if values[k] > values[best]:
                 best = k
             least = min(least, values[k])
-        ends[block, 0], ends[block, 1], place[block] = least, values[best], best
+        ends[block, 0], ends[block, 1], ends[block, 2] = least, values[best], best
 
 
 @kernel
-def level_up(ends: I64, place: I64, ends_out: I64, place_out: I64) -> Any:
-    """The same of every BLOCK blocks.
+def level_up(ends: I64, out: I64) -> Any:
+    """The same of every FAN blocks.
 
     Args:
-        ends: int64[n, 2].
-        place: int64[n].
-        ends_out: int64[ceil(n / BLOCK), 2], written.
-        place_out: int64[ceil(n / BLOCK)], written.
+        ends: int64[n, 3].
+        out: int64[ceil(n / FAN), 3], written.
     """
     n = len(ends)
-    for block in range(len(ends_out)):
-        best = block * BLOCK
+    for block in range(len(out)):
+        best = block * FAN
         least = ends[best, 0]
-        for k in range(best + 1, min((block + 1) * BLOCK, n)):
+        for k in range(best + 1, min((block + 1) * FAN, n)):
             if ends[k, 1] > ends[best, 1]:
                 best = k
             least = min(least, ends[k, 0])
-        ends_out[block, 0], ends_out[block, 1], place_out[block] = least, ends[best, 1], place[best]
+        out[block, 0], out[block, 1], out[block, 2] = least, ends[best, 1], ends[best, 2]
 
 
 @kernel
-def column_extremes(
-    values: I64, levels: I64, ends: I64, place: I64, begin: I64, end: I64, least: I64, most: I64, at: I64
-) -> Any:
+def column_extremes(values: I64, levels: I64, ends: I64, begin: I64, end: I64, least: I64, most: I64, at: I64) -> Any:
     """Extremes of stretches of steps [begin, end).
 
     Args:
         values: int64[n].
-        levels: int64[levels + 1], where each level of blocks begins in the next two.
-        ends: int64[blocks of all levels, 2], least and most of each.
-        place: int64[blocks of all levels], the step of the most of each.
+        levels: int64[levels + 1], where each level of blocks begins in ``ends``.
+        ends: int64[blocks of all levels, 3], least, most and step of the most of each.
         begin: int64[q] >= 0.
         end: int64[q]; a stretch that is empty is left as it is in the results.
         least: int64[q], written.
@@ -159,17 +155,17 @@ def column_extremes(
         level = 0
         while split:
             base = levels[level]
-            inner_left, inner_right = (left + _MASK) >> _BITS, right >> _BITS
+            inner_left, inner_right = (left + _FAN_MASK) >> _FAN_BITS, right >> _FAN_BITS
             split = inner_right > inner_left and level + 1 < top
-            for i in range(base + left, base + (inner_left << _BITS if split else right)):
+            for i in range(base + left, base + (inner_left << _FAN_BITS if split else right)):
                 smallest = min(smallest, ends[i, 0])
-                if ends[i, 1] > largest or (ends[i, 1] == largest and place[i] < where):
-                    largest, where = ends[i, 1], place[i]
+                if ends[i, 1] > largest or (ends[i, 1] == largest and ends[i, 2] < where):
+                    largest, where = ends[i, 1], ends[i, 2]
             if split:
-                for i in range(base + (inner_right << _BITS), base + right):
+                for i in range(base + (inner_right << _FAN_BITS), base + right):
                     smallest = min(smallest, ends[i, 0])
-                    if ends[i, 1] > largest or (ends[i, 1] == largest and place[i] < where):
-                        largest, where = ends[i, 1], place[i]
+                    if ends[i, 1] > largest or (ends[i, 1] == largest and ends[i, 2] < where):
+                        largest, where = ends[i, 1], ends[i, 2]
             left, right = inner_left, inner_right
             level += 1
         least[k], most[k], at[k] = smallest, largest, where
@@ -252,7 +248,7 @@ def sums_after(done: I64, first: I64, of: U8, column: U8, delta: I64, sums: I64,
     """Bytes by column after so many instants.
 
     Args:
-        done: int64[q], 0 .. m.
+        done: int64[q], 0 .. m; equal ones that follow each other are looked up once.
         first: see :func:`lay_changes`; so ``of``, ``column``, ``delta`` and ``sums``.
         of: see above.
         column: see above.
@@ -261,6 +257,10 @@ def sums_after(done: I64, first: I64, of: U8, column: U8, delta: I64, sums: I64,
         out: int64[q, columns], written.
     """
     for k in range(len(done)):
+        if k > 0 and done[k] == done[k - 1]:
+            for c in range(sums.shape[1]):
+                out[k, c] = out[k - 1, c]
+            continue
         chunk = done[k] // CHUNK
         within = done[k] % CHUNK
         for c in range(sums.shape[1]):

@@ -40,6 +40,49 @@ def fill_layers(image: U32, first: int, edges: I32, colors: U32) -> Any:
 
 
 @kernel
+def stack_edges(found: I64, order: I64, layer: I64, scale: float, height: int, start: int, edges: I32) -> Any:
+    """Where layers that lie upon each other begin and end, in rows from above.
+
+    Args:
+        found: int64[n, columns], bytes of each part at each of n columns of pixels.
+        order: int64[columns], the parts from below upward.
+        layer: int64[columns], the layer of each part of ``order``, rising.
+        scale: rows per byte.
+        height: rows of the lane.
+        start: the first column of pixels.
+        edges: int32[layers + 1, width], written from ``start`` on: see :func:`fill_layers`.
+    """
+    for k in range(len(found)):
+        edges[0, start + k] = height
+        total = 0
+        for i in range(len(order)):
+            total += found[k, order[i]]
+            edges[layer[i] + 1, start + k] = height - np.int32(np.rint(total * scale))
+
+
+@kernel
+def line_edges(least: I64, most: I64, scale: float, lowest: int, hair: int, start: int, edges: I32) -> Any:
+    """The rows of a line from the smallest to the largest value of each column of pixels, without gaps between them.
+
+    Args:
+        least: int64[n], bytes.
+        most: int64[n], bytes.
+        scale: rows per byte.
+        lowest: the row of 0 bytes.
+        hair: rows of the line.
+        start: the first column of pixels.
+        edges: int32[2, width], written from ``start`` on: see :func:`fill_layers`.
+    """
+    upper = lower = np.int32(0)
+    for k in range(len(least)):
+        above, below = lowest - np.int32(np.rint(most[k] * scale)), lowest - np.int32(np.rint(least[k] * scale))
+        if k == 0:
+            upper, lower = above, below
+        edges[1, start + k], edges[0, start + k] = min(above, lower), max(below, upper) + hair
+        upper, lower = above, below
+
+
+@kernel
 def fill_boxes(x0: I32, x1: I32, y0: I32, y1: I32, numbers: I32, out: I32) -> Any:
     """Write numbers into boxes of pixels, the last one on top.
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from viewer.jit.memory_raster import fill_blocks, fill_boxes, fill_layers, stack_blocks
+from viewer.jit.memory_raster import fill_blocks, fill_boxes, fill_layers, line_edges, stack_blocks, stack_edges
 
 
 def test_layers_fill_from_edge_to_edge_inside_the_image() -> None:
@@ -15,6 +15,44 @@ def test_layers_fill_from_edge_to_edge_inside_the_image() -> None:
     fill_layers(image, 1, edges, np.array([7, 9], np.uint32))
     assert image[:, 0].tolist() == [9, 9, 9, 7]
     assert image[:, 1].tolist() == [0, 0, 9, 9]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.integers(0, 40), min_size=4, max_size=4), min_size=1, max_size=6),
+    st.permutations(range(4)),
+    st.lists(st.booleans(), min_size=3, max_size=3),
+    st.integers(0, 3),
+)
+def test_layers_lie_upon_each_other_from_below(
+    found: list[list[int]], order: list[int], breaks: list[bool], start: int
+) -> None:
+    layer = np.cumsum([0, *breaks])
+    edges = np.full((layer[-1] + 2, start + len(found)), 90, np.int32)
+    stack_edges(np.array(found, np.int64), np.array(order), layer, 0.5, 90, start, edges)
+    assert (edges[:, :start] == 90).all()
+    for k, parts in enumerate(found):
+        for number in range(layer[-1] + 1):
+            upto = sum(parts[order[i]] for i in range(4) if layer[i] <= number)
+            assert edges[number + 1, start + k] == 90 - round(upto / 2)
+        assert edges[0, start + k] == 90
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=9), st.integers(1, 3))
+def test_a_line_has_all_values_of_a_column_and_no_gap_to_the_one_before(
+    values: list[tuple[int, int]], hair: int
+) -> None:
+    least, most = np.array([sorted(v) for v in values], np.int64).T.copy()
+    edges = np.full((2, 1 + len(values)), 35, np.int32)
+    line_edges(least, most, 1.0, 35, hair, 1, edges)
+    image = np.zeros((40, 1 + len(values)), np.uint32)
+    fill_layers(image, 0, edges, np.array([1], np.uint32))
+    assert not image[:, 0].any()
+    for k in range(len(values)):
+        before = max(k - 1, 0)
+        top, bottom = 35 - max(most[k], least[before]), 35 - min(least[k], most[before])
+        assert np.flatnonzero(image[:, 1 + k]).tolist() == list(range(top, min(bottom + hair, 40)))
 
 
 def test_the_last_box_lies_on_top() -> None:

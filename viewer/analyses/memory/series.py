@@ -7,6 +7,7 @@ then between them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -78,6 +79,15 @@ class CategorySeries:
     columns: I64
     rest_of: int = Category.UNKNOWN
 
+    @cached_property
+    def category_of(self) -> tuple[int, ...]:
+        """The category of each column of the sums."""
+        return tuple(self.rest_of if c == REST else c % len(CATEGORY_NAMES) for c in self.columns.tolist())
+
+    def unsettled(self, found: I64) -> bool:
+        """Whether blocks sum to more than the source's total in some of the sums by column, int64[n, columns]."""
+        return bool(self.columns[-1] == REST and (found[:, -1] < 0).any())
+
     def after(self, done: I64) -> tuple[I64, I64]:
         """After so many instants, int64[n]: (int64[categories, n] bytes, int64[n] bytes that blocks have too many)."""
         found = np.empty((len(done), len(self.columns)), np.int64)
@@ -88,10 +98,10 @@ class CategorySeries:
 
     def parts(self, found: I64) -> tuple[I64, I64]:
         """As :meth:`after`, of sums by column, int64[n, columns]."""
-        if self.columns[-1] != REST or not (found[:, -1] < 0).any():
+        if not self.unsettled(found):
             out = np.zeros((len(CATEGORY_NAMES), len(found)), np.int64)
-            for k, column in enumerate(self.columns.tolist()):
-                out[self.rest_of if column == REST else column % len(CATEGORY_NAMES)] += found[:, k]
+            for k, category in enumerate(self.category_of):
+                out[category] += found[:, k]
             return out, np.zeros(len(found), np.int64)
         raw = np.zeros((len(found), COLUMNS), np.int64)
         raw[:, self.columns] = found

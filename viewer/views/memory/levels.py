@@ -22,7 +22,8 @@ FINE: Final = 8
 """Parts of a column that are not told apart: where blocks of events are that short, they are not looked into."""
 DRAWN: Final[tuple[str, ...]] = ("allocated", "reserved")
 _COARSE: Final = 1
-"""The level of blocks (of 256 events) at whose largest instants bytes by category are kept."""
+"""The level of blocks (of 64 events) at whose largest instants bytes by category are kept."""
+_COARSE_STEPS: Final = loops.BLOCK * loops.FAN**_COARSE
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +44,13 @@ class Columns:
 class LineIndex:
     """A step line with the extremes of its blocks at every level, see :mod:`viewer.jit.memory_columns`.
 
-    ``heads`` are the times of the first steps of blocks, ``far_heads`` of blocks of blocks.
+    ``heads`` are the times of the first steps of blocks, at each level.
     """
 
     line: StepLine
-    heads: I64
-    far_heads: I64
+    heads: tuple[I64, ...]
     levels: I64
     ends: I64
-    place: I64
 
     @property
     def top(self) -> int:
@@ -68,9 +67,10 @@ class LineIndex:
         n = len(first)
         edges, begin, end = (np.empty(n, np.int64) for _ in range(3))
         outer = np.searchsorted(time, [int(first[0]), int(last[-1]) + 1])
-        block, heads = loops.BLOCK, self.heads
-        if int(outer[1] - outer[0]) >= n * FINE * block * loops.BLOCK:
-            block, heads = block * loops.BLOCK, self.far_heads
+        many, level, block = int(outer[1] - outer[0]) // (n * FINE), 0, loops.BLOCK
+        while level + 1 < len(self.heads) and block * loops.FAN <= many:
+            level, block = level + 1, block * loops.FAN
+        heads = self.heads[level]
         slack = (int(last[-1]) - int(first[0])) // n // FINE
         loops.find_slots(time, heads, block, first, slack, edges, begin)
         if slack:  # an instant that two columns share is the later one's
@@ -83,7 +83,7 @@ class LineIndex:
     def extremes(self, begin: I64, end: I64) -> tuple[I64, I64, I64]:
         """(least, most, step of the most) of stretches of steps [begin, end); -1 where a stretch is empty."""
         least, most, at = (np.full(len(begin), -1, np.int64) for _ in range(3))
-        loops.column_extremes(self.line.value, self.levels, self.ends, self.place, begin, end, least, most, at)
+        loops.column_extremes(self.line.value, self.levels, self.ends, begin, end, least, most, at)
         return least, most, at
 
     def spans(self, cut: tuple[I64, I64]) -> tuple[int, I64, I64, I64]:
@@ -106,14 +106,14 @@ def line_index(line: StepLine) -> LineIndex:
     """The index of a line; takes a fifth of its room."""
     sizes = [-(-len(line.value) // loops.BLOCK)]
     while sizes[-1] > 1:
-        sizes.append(-(-sizes[-1] // loops.BLOCK))
+        sizes.append(-(-sizes[-1] // loops.FAN))
     levels = np.cumsum([0, *sizes])
-    ends, place = np.empty((levels[-1], 2), np.int64), np.empty(levels[-1], np.int64)
-    loops.first_level(line.value, ends[: sizes[0]], place[: sizes[0]])
+    ends = np.empty((levels[-1], 3), np.int64)
+    loops.first_level(line.value, ends[: sizes[0]])
     for a, b, c in zip(levels[:-2], levels[1:-1], levels[2:], strict=True):
-        loops.level_up(ends[a:b], place[a:b], ends[b:c], place[b:c])
-    heads = line.time[:: loops.BLOCK].copy()
-    return LineIndex(line, heads, heads[:: loops.BLOCK].copy(), levels, ends, place)
+        loops.level_up(ends[a:b], ends[b:c])
+    heads = tuple(line.time[:: loops.BLOCK * loops.FAN**level].copy() for level in range(len(sizes)))
+    return LineIndex(line, heads, levels, ends)
 
 
 def _changes(line: StepLine) -> StepLine:
@@ -150,13 +150,18 @@ class MemoryLevels:
     def held_at(self, at: I64) -> I64:
         """int64[categories, n]: bytes by category after steps of "allocated" (-1: before the first)."""
         assert self.categories is not None
+        return self.categories.parts(self.sums_at(at))[0]
+
+    def sums_at(self, at: I64) -> I64:
+        """int64[n, columns]: the same by columns of ``categories``."""
+        assert self.categories is not None
         found = np.empty((len(at), self.at_highs.shape[1]), np.int64)
         kept = np.zeros(len(at), np.bool_)
         held = self.drawn.get("allocated")
         if held is not None and len(self.at_highs):
-            block = np.maximum(at, 0) >> 4 * (_COARSE + 1)
+            block = np.maximum(at, 0) // _COARSE_STEPS
             base = held.levels[_COARSE]
-            kept = (held.place[base + block] == at) & (at >= 0)
+            kept = (held.ends[base + block, 2] == at) & (at >= 0)
             found[kept] = self.at_highs[block[kept]]
         series = self.categories
         lost = np.flatnonzero(~kept)
@@ -164,7 +169,7 @@ class MemoryLevels:
         done = _done(series, self.lines["allocated"], at[lost])
         loops.sums_after(done, series.first, series.of, series.column, series.delta, series.sums, more)
         found[lost] = more
-        return series.parts(found)[0]
+        return found
 
 
 def _done(series: CategorySeries, line: StepLine, at: I64) -> I64:
@@ -210,7 +215,7 @@ def _build(session: Session, item: Input, device: int) -> MemoryLevels:
     at_highs = np.zeros((0, 1 if categories is None else len(categories.columns)), np.int64)
     held = drawn.get("allocated")
     if held is not None and categories is not None and len(held.levels) > _COARSE + 2:
-        at = held.place[held.levels[_COARSE] : held.levels[_COARSE + 1]]
+        at = held.ends[held.levels[_COARSE] : held.levels[_COARSE + 1], 2].copy()
         at_highs = np.empty((len(at), len(categories.columns)), np.int64)
         c = categories
         loops.sums_after(_done(c, held.line, at), c.first, c.of, c.column, c.delta, c.sums, at_highs)

@@ -12,7 +12,7 @@ from viewer.base.allocator import Category
 from viewer.base.frames import LaneRow
 from viewer.base.selection import TimeRange
 from viewer.base.theme import Theme
-from viewer.jit.memory_raster import fill_layers
+from viewer.jit.memory_raster import fill_layers, line_edges, stack_edges
 from viewer.store.session import Session
 from viewer.views.lanes.palette import rgb
 from viewer.views.memory.lanes import HUES, ORDER, lane_capacity, lane_levels, memory_axis
@@ -25,6 +25,7 @@ _STRENGTH: Final = 0.78
 _GREY: Final = 0.45
 """How much of the muted colour what is not known has."""
 _DASH: Final = 6
+_HEIGHT: Final = {int(c): k for k, c in enumerate(ORDER)}
 
 
 def packed(color: Any) -> int:
@@ -137,16 +138,26 @@ def _layers(
     colors: dict[Category, int],
 ) -> None:
     """Stack what is held after steps ``at`` in the columns from ``start`` on."""
-    if levels.categories is None:
-        sums = most[None, :].astype(np.float64)
-        inks = [colors[Category.UNKNOWN]]
+    series = levels.categories
+    if series is None:
+        sums, kinds = most[:, None], (int(Category.UNKNOWN),)
     else:
-        sums = levels.held_at(at)[list(ORDER)].astype(np.float64)
-        np.cumsum(sums, axis=0, out=sums)
-        inks = [colors[c] for c in ORDER]
-    edges = np.full((len(sums) + 1, part.shape[1]), height, np.int32)
-    edges[1:, start:] = height - np.rint(sums * scale).astype(np.int32)
-    fill_layers(part, first, edges, np.array(inks, np.uint32))
+        sums, kinds = levels.sums_at(at), series.category_of
+        if series.unsettled(sums):
+            sums, kinds = np.ascontiguousarray(series.parts(sums)[0].T), tuple(map(int, Category))
+    order, layer, categories = _stacking(kinds)
+    edges = np.full((len(categories) + 1, part.shape[1]), height, np.int32)
+    stack_edges(sums, order, layer, scale, height, start, edges)
+    fill_layers(part, first, edges, np.array([colors[c] for c in categories], np.uint32))
+
+
+@lru_cache(maxsize=64)
+def _stacking(kinds: tuple[int, ...]) -> tuple[I64, I64, tuple[Category, ...]]:
+    """(parts from below upward, their layers, the layers' categories) of parts of such categories."""
+    order = sorted(range(len(kinds)), key=lambda k: _HEIGHT[kinds[k]])
+    categories = tuple(c for c in ORDER if c in kinds)
+    layer = [categories.index(Category(kinds[k])) for k in order]
+    return np.array(order, np.int64), np.array(layer, np.int64), categories
 
 
 def _line(
@@ -160,9 +171,6 @@ def _line(
     hair: int,
     ink: int,
 ) -> None:
-    upper, lower = ((lowest - np.rint(values * scale)).astype(np.int32) for values in (most, least))
-    above, below = upper.copy(), lower.copy()
-    above[1:], below[1:] = np.minimum(upper[1:], lower[:-1]), np.maximum(lower[1:], upper[:-1])  # no gap in a line
     edges = np.full((2, part.shape[1]), lowest + hair, np.int32)
-    edges[0, start:], edges[1, start:] = below + hair, above
+    line_edges(least, most, scale, lowest, hair, start, edges)
     fill_layers(part, first, edges, np.array([ink], np.uint32))
