@@ -1,4 +1,4 @@
-"""Memory in sight: eight lanes of a snapshot each at full size, and the maps of a large one."""
+"""Memory in sight: one lane and eight, of a snapshot each at full size, and the maps of a large one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from viewer.store.trace import Trace
 from viewer.views.memory.levels import memory_levels
 from viewer.views.memory.map import MapKind, build_map
 
-LANES: Final = 8
+LANES: Final = (1, 8)
 SIZE: Final = 1100, 500
 """Of a map, px."""
 
@@ -40,19 +40,22 @@ def ranks_of(path: Path, folder: Path, count: int) -> Session:
 
 
 def lanes(path: Path, folder: Path) -> Iterator[dict[str, Any]]:
-    """Frames of a journey over eight memory lanes."""
+    """Frames of a journey over one memory lane alone, and over eight."""
     app = application()
-    session = ranks_of(path, folder, LANES)
-    used = time.process_time()
-    for item in session.inputs:
-        memory_levels(session, item, 0)
-    yield at_most("what a lane is drawn from, made once, CPU time", (time.process_time() - used) / LANES, "s", 3)
-    desk = Desk(session, 1920, 1080)
-    shown = sum(1 for r in desk.panel.placement.rows if r.lane is not None and r.lane.memory)
-    events = len(session.inputs[0].trace.tables["allocator_events"])
-    assert shown == LANES
-    yield from smooth(desk, f"1920x1080, {LANES} memory lanes of {events / 1e6:.0f}M events", (4, 12, 33), rounds=1)
-    desk.close()
+    for count in LANES:
+        session = ranks_of(path, folder, count)
+        used = time.process_time()
+        for item in session.inputs:
+            memory_levels(session, item, 0)
+        made = (time.process_time() - used) / count
+        yield at_most(f"what each of {count} lanes is drawn from, made once, CPU time", made, "s", 3)
+        desk = Desk(session, 1920, 1080)
+        shown = sum(1 for r in desk.panel.placement.rows if r.lane is not None and r.lane.memory)
+        events = len(session.inputs[0].trace.tables["allocator_events"])
+        assert shown == count
+        what = f"1920x1080, memory lanes of {events / 1e6:.0f}M events: {count}"
+        yield from smooth(desk, what, (4, 12, 33), rounds=1)
+        desk.close()
     del app
 
 

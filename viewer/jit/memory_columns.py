@@ -82,6 +82,29 @@ def find_slots(time: I64, heads: I64, block: int, at: I64, slack: int, out: I64,
 
 
 @kernel
+def settle_columns(past: I64, begin: I64, end: I64) -> Any:
+    """Make stretches of steps of what :func:`find_slots` found for columns that follow each other.
+
+    Args:
+        past: int64[n] not falling, how many events lie before each column.
+        begin: int64[n], the event in force when each begins, changed: an event that there is, in the stretch.
+        end: int64[n] not falling, one past the last event of each.
+
+    Returns:
+        (the first column in or before which an event lies, n for none; the first column that has one before it).
+    """
+    n = len(end)
+    known, later = n, n
+    for k in range(n - 1, -1, -1):
+        begin[k] = max(min(begin[k], end[k] - 1), 0)
+        if end[k] > 0:
+            known = k
+        if past[k] > 0:
+            later = k
+    return known, later
+
+
+@kernel
 def first_level(values: I64, ends: I64) -> Any:
     """The extremes of every BLOCK steps.
 
@@ -128,7 +151,7 @@ def column_extremes(values: I64, levels: I64, ends: I64, begin: I64, end: I64, l
         levels: int64[levels + 1], where each level of blocks begins in ``ends``.
         ends: int64[blocks of all levels, 3], least, most and step of the most of each.
         begin: int64[q] >= 0.
-        end: int64[q]; a stretch that is empty is left as it is in the results.
+        end: int64[q]; of a stretch that is empty all results are -1.
         least: int64[q], written.
         most: int64[q], written.
         at: int64[q], written: the step of the largest, the first of equals.
@@ -137,6 +160,7 @@ def column_extremes(values: I64, levels: I64, ends: I64, begin: I64, end: I64, l
     for k in range(len(begin)):
         a, b = begin[k], end[k]
         if b <= a:
+            least[k] = most[k] = at[k] = -1
             continue
         smallest, largest, where = _HIGHEST, _LOWEST, a
         left, right = (a + _MASK) >> _BITS, b >> _BITS  # whole blocks
@@ -244,7 +268,19 @@ def lay_changes(
 
 
 @kernel
-def sums_after(done: I64, first: I64, of: U8, column: U8, delta: I64, sums: I64, out: I64) -> Any:
+def sums_after(
+    done: I64,
+    first: I64,
+    of: U8,
+    column: U8,
+    delta: I64,
+    sums: I64,
+    step: I64,
+    steps: int,
+    highs: I64,
+    high_sums: I64,
+    out: I64,
+) -> Any:
     """Bytes by column after so many instants.
 
     Args:
@@ -254,16 +290,26 @@ def sums_after(done: I64, first: I64, of: U8, column: U8, delta: I64, sums: I64,
         column: see above.
         delta: see above.
         sums: see above.
+        step: int64[q], the step of a line that each of ``done`` is the end of, -1 for none.
+        steps: of each block of that line.
+        highs: int64[blocks], steps of which the sums are at hand.
+        high_sums: int64[blocks, columns], these sums.
         out: int64[q, columns], written.
     """
+    wide = sums.shape[1]
     for k in range(len(done)):
         if k > 0 and done[k] == done[k - 1]:
-            for c in range(sums.shape[1]):
+            for c in range(wide):
                 out[k, c] = out[k - 1, c]
+            continue
+        block = step[k] // steps if step[k] >= 0 else -1
+        if 0 <= block < len(highs) and highs[block] == step[k]:
+            for c in range(wide):
+                out[k, c] = high_sums[block, c]
             continue
         chunk = done[k] // CHUNK
         within = done[k] % CHUNK
-        for c in range(sums.shape[1]):
+        for c in range(wide):
             out[k, c] = sums[chunk, c]
         i = first[chunk]
         end = first[chunk + 1]

@@ -14,7 +14,7 @@ I32 = NDArray[np.int32]
 F64 = NDArray[np.float64]
 U32 = NDArray[np.uint32]
 
-_STRIP = 32
+_STRIP = 128
 """Columns that are filled together: their part of the image stays near."""
 
 
@@ -57,7 +57,7 @@ def stack_edges(found: I64, order: I64, layer: I64, scale: float, height: int, s
         total = 0
         for i in range(len(order)):
             total += found[k, order[i]]
-            edges[layer[i] + 1, start + k] = height - np.int32(np.rint(total * scale))
+            edges[layer[i] + 1, start + k] = height - int(total * scale + 0.5)
 
 
 @kernel
@@ -73,9 +73,9 @@ def line_edges(least: I64, most: I64, scale: float, lowest: int, hair: int, star
         start: the first column of pixels.
         edges: int32[2, width], written from ``start`` on: see :func:`fill_layers`.
     """
-    upper = lower = np.int32(0)
+    upper = lower = 0
     for k in range(len(least)):
-        above, below = lowest - np.int32(np.rint(most[k] * scale)), lowest - np.int32(np.rint(least[k] * scale))
+        above, below = lowest - int(most[k] * scale + 0.5), lowest - int(least[k] * scale + 0.5)
         if k == 0:
             upper, lower = above, below
         edges[1, start + k], edges[0, start + k] = min(above, lower), max(below, upper) + hair

@@ -65,9 +65,10 @@ def test_slots_of_instants(gaps: list[int], at: list[int], slack: int, block: in
     st.integers(0, 3 * CHUNK + 1),
     st.lists(st.tuples(st.integers(-1, 99), st.integers(-1, 120), st.integers(0, 9), st.integers(0, 2)), max_size=60),
     st.lists(st.tuples(st.integers(-1, 99), st.integers(-9, 9)), max_size=6),
+    st.integers(0, 2),
 )
 def test_sums_by_column_after_any_instant(
-    m: int, blocks: list[tuple[int, int, int, int]], rest: list[tuple[int, int]]
+    m: int, blocks: list[tuple[int, int, int, int]], rest: list[tuple[int, int]], beyond: int
 ) -> None:
     blocks = [b for b in blocks if b[0] < m]
     rest = [r for r in rest if r[0] < m]
@@ -79,12 +80,16 @@ def test_sums_by_column_after_any_instant(
     sums = np.zeros((m // CHUNK + 1, 4), np.int64)
     place = np.zeros(m + 1, np.int32)
     lay_changes(made, gone, size, column.astype(np.uint8), rest_at, more, 3, first, of, kind, delta, sums, place)
-    done = np.arange(m + 1)
-    out = np.empty((m + 1, 4), np.int64)
-    sums_after(done, first, of, kind, delta, sums, out)
-    for d in done.tolist():
+    done = np.arange(m + 1).repeat(2)
+    out = np.empty((len(done), 4), np.int64)
+    highs, known = np.array([1, 6]), np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+    sums_after(done, first, of, kind, delta, sums, done - 1, 5, highs[:beyond], known[:beyond], out)
+    for k, d in enumerate(done.tolist()):
+        if d - 1 in highs[:beyond]:
+            assert out[k].tolist() == known[(d - 1) // 5].tolist()  # these are at hand
+            continue
         want = [0] * 4
         for b in blocks:
             want[b[3]] += b[2] * ((b[0] < d) - (0 <= b[1] < d))
         want[3] += sum(v for at, v in rest if at < d)
-        assert out[d].tolist() == want
+        assert out[k].tolist() == want

@@ -34,7 +34,7 @@ def test_layers_lie_upon_each_other_from_below(
     for k, parts in enumerate(found):
         for number in range(layer[-1] + 1):
             upto = sum(parts[order[i]] for i in range(4) if layer[i] <= number)
-            assert edges[number + 1, start + k] == 90 - round(upto / 2)
+            assert edges[number + 1, start + k] == 90 - (upto + 1) // 2
         assert edges[0, start + k] == 90
 
 

@@ -136,6 +136,10 @@ def _seen_in_totals(trace: Trace, edges: Edges, slope: float) -> bool:
 
 def capacity(session: Session, item: Input, device: int) -> int | None:
     """Bytes of an accelerator: the job card's, else what a file of its rank states; None when nobody says."""
+    return session.card_memo(("memory capacity", item.index, device), lambda: _capacity(session, item, device))
+
+
+def _capacity(session: Session, item: Input, device: int) -> int | None:
     if device_name(item.trace, device) == "cpu":
         return None
     if session.card.hardware.memory_bytes is not None:

@@ -91,9 +91,11 @@ class CategorySeries:
     def after(self, done: I64) -> tuple[I64, I64]:
         """After so many instants, int64[n]: (int64[categories, n] bytes, int64[n] bytes that blocks have too many)."""
         found = np.empty((len(done), len(self.columns)), np.int64)
+        none = np.zeros(0, np.int64)
         loops.sums_after(
-            np.ascontiguousarray(done, np.int64), self.first, self.of, self.column, self.delta, self.sums, found
-        )
+            np.ascontiguousarray(done, np.int64), self.first, self.of, self.column, self.delta, self.sums,
+            np.full(len(done), -1), 1, none, none.reshape(0, 1), found,
+        )  # fmt: skip
         return self.parts(found)
 
     def parts(self, found: I64) -> tuple[I64, I64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from viewer.base.frames import Names, Pixels
 from viewer.jit.compose import compose
 from viewer.jit.lod import Lod, build_lod, no_lod
-from viewer.jit.memory_raster import fill_layers
+from viewer.jit.memory_raster import fill_layers, line_edges, stack_edges
 from viewer.jit.raster import mark, sample
 from viewer.jit.row_search import find_wide, first_from, first_touching
 from viewer.jit.stamp import hatch, stamp
@@ -110,8 +110,10 @@ def warm_up() -> None:
     compose(*pixels[:3], rows.astype(np.int32), rows, rows, ground, fills, fills[0, :, 0].copy(), 1, 0, *lines)
     inks = fills[0, :, 0].copy()
     hatch(*pixels[:3], rows.astype(np.int32), lines[0], lines[1], np.zeros(INKS, np.uint8), inks, 6, 1)
-    fill_layers(image, 0, np.zeros((2, 8), np.int32), np.zeros(1, np.uint32))
-    one = np.zeros(1, np.int64)
+    one, edges = np.zeros(1, np.int64), np.zeros((2, 8), np.int32)
+    stack_edges(np.zeros((1, 1), np.int64), one, one, 1.0, 2, 0, edges)
+    line_edges(one, one, 1.0, 1, 1, 0, edges)
+    fill_layers(image, 0, edges, np.zeros(1, np.uint32))
     box = np.zeros(1), np.full(1, 8.0), one, one + 2, one, one, np.zeros(1, np.uint32)
     stamp_names(pixels, Names(*box, []), one, one, np.zeros(4, np.uint8), np.ones((3, 1), np.int64), 0, 1)
     found = np.zeros(4, np.int64)

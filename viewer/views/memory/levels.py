@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -27,20 +27,6 @@ _COARSE_STEPS: Final = loops.BLOCK * loops.FAN**_COARSE
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """Stretches of steps of some columns of pixels.
-
-    ``begin`` int64[n]: the first step that counts, what is in force when the column begins; ``end`` one past the last;
-    ``known`` bool[n]: whether there is a step at all, ``before`` bool[n]: whether the first step lies in it.
-    """
-
-    begin: I64
-    end: I64
-    known: NDArray[np.bool_]
-    before: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
 class LineIndex:
     """A step line with the extremes of its blocks at every level, see :mod:`viewer.jit.memory_columns`.
 
@@ -57,11 +43,15 @@ class LineIndex:
         """The largest value of all."""
         return max(int(self.ends[self.levels[-2] :, 1].max()), self.line.before or 0)
 
-    def columns(self, cut: tuple[I64, I64]) -> Columns:
+    def columns(self, cut: tuple[I64, I64]) -> tuple[I64, I64, int, int]:
         """The stretches of steps of columns; a border may move back by an eighth of a column, among many steps.
 
         Args:
             cut: int64[n] each, first and last instant of every column, raw ns, not falling.
+
+        Returns:
+            (int64[n] the first step that counts: what is in force when the column begins, int64[n] one past the last,
+            the first column that has a step at all, the first column before which a step lies).
         """
         time, (first, last) = self.line.time, cut
         n = len(first)
@@ -77,12 +67,12 @@ class LineIndex:
             end[:-1], end[-1] = edges[1:], outer[1]
         else:
             loops.find_slots(time, heads, block, last + 1, 0, end, edges.copy())
-        before = (edges == 0) & (end > 0)
-        return Columns(np.maximum(np.minimum(begin, end - 1), 0), end, end > 0, before)
+        known, later = loops.settle_columns(edges, begin, end)
+        return begin, end, known, later
 
     def extremes(self, begin: I64, end: I64) -> tuple[I64, I64, I64]:
         """(least, most, step of the most) of stretches of steps [begin, end); -1 where a stretch is empty."""
-        least, most, at = (np.full(len(begin), -1, np.int64) for _ in range(3))
+        least, most, at = (np.empty(len(begin), np.int64) for _ in range(3))
         loops.column_extremes(self.line.value, self.levels, self.ends, begin, end, least, most, at)
         return least, most, at
 
@@ -91,14 +81,13 @@ class LineIndex:
 
         What has begun goes on: there is a value in every later column.
         """
-        found = self.columns(cut)
-        known = np.flatnonzero(found.known)
-        start = int(known[0]) if len(known) else len(found.known)
-        least, most, at = self.extremes(found.begin[start:], found.end[start:])
-        level, before = self.line.before, np.flatnonzero(found.before[start:])
-        if level is not None and len(before):
-            at[before[most[before] < level]] = -1
-            most[before], least[before] = np.maximum(most[before], level), np.minimum(least[before], level)
+        begin, end, start, later = self.columns(cut)
+        least, most, at = self.extremes(begin[start:], end[start:])
+        level = self.line.before
+        if level is not None and later > start:  # the level before the first step is seen as well
+            seen = slice(0, later - start)
+            at[seen][most[seen] < level] = -1
+            most[seen], least[seen] = np.maximum(most[seen], level), np.minimum(least[seen], level)
         return start, least, most, at
 
 
@@ -132,14 +121,18 @@ class MemoryLevels:
         lines: "allocated", "live" and "reserved" as far as the source tells them.
         drawn: of those that are drawn; "allocated" has all of its steps.
         categories: bytes by category; None where the source tells neither blocks nor sums.
-        at_highs: int64[blocks, columns], sums of ``categories`` at the largest instants of coarse blocks.
+        highs: int64[blocks], the largest steps of coarse blocks of "allocated".
+        at_highs: int64[blocks, columns], sums of ``categories`` at these.
+        together: whether the instants of ``categories`` are the steps of "allocated"; else it has its own.
         top: the largest value of any line.
     """
 
     lines: dict[str, StepLine]
     drawn: dict[str, LineIndex]
     categories: CategorySeries | None
+    highs: I64
     at_highs: I64
+    together: bool
     top: float
 
     @property
@@ -155,39 +148,28 @@ class MemoryLevels:
     def sums_at(self, at: I64) -> I64:
         """int64[n, columns]: the same by columns of ``categories``."""
         assert self.categories is not None
+        c = self.categories
         found = np.empty((len(at), self.at_highs.shape[1]), np.int64)
-        kept = np.zeros(len(at), np.bool_)
-        held = self.drawn.get("allocated")
-        if held is not None and len(self.at_highs):
-            block = np.maximum(at, 0) // _COARSE_STEPS
-            base = held.levels[_COARSE]
-            kept = (held.ends[base + block, 2] == at) & (at >= 0)
-            found[kept] = self.at_highs[block[kept]]
-        series = self.categories
-        lost = np.flatnonzero(~kept)
-        more = np.empty((len(lost), found.shape[1]), np.int64)
-        done = _done(series, self.lines["allocated"], at[lost])
-        loops.sums_after(done, series.first, series.of, series.column, series.delta, series.sums, more)
-        found[lost] = more
+        done = at + 1
+        if not self.together:
+            done = np.where(
+                at < 0, 0, np.searchsorted(c.time, self.lines["allocated"].time[np.maximum(at, 0)], "right")
+            )
+        loops.sums_after(
+            done, c.first, c.of, c.column, c.delta, c.sums, at, _COARSE_STEPS, self.highs, self.at_highs, found
+        )
         return found
-
-
-def _done(series: CategorySeries, line: StepLine, at: I64) -> I64:
-    """How many instants of the series are over after steps of the line (-1: none).
-
-    Where blocks come and go they are the same; a source of sums has instants of its own.
-    """
-    if len(series.time) == len(line.time) and (series.time[at] == line.time[at]).all():
-        return at + 1
-    found = np.searchsorted(series.time, line.time[np.maximum(at, 0)], "right")
-    return np.where(at < 0, 0, found)
 
 
 def _key(session: Session, item: Input, device: int) -> tuple[object, ...]:
     """Levels hold as long as the rank's files keep their places to each other."""
-    own = item.clock.to_session(0)
-    others = (session.inputs[i].clock for i in session.group_of(item.index).inputs)
-    return "memory levels", item.index, device, tuple((c.to_session(0) - own, c.known) for c in others)
+
+    def places() -> tuple[object, ...]:
+        own = item.clock.to_session(0)
+        others = (session.inputs[i].clock for i in session.group_of(item.index).inputs)
+        return tuple((c.to_session(0) - own, c.known) for c in others)
+
+    return "memory levels", item.index, device, session.clocked_memo(("memory places", item.index), places)
 
 
 def memory_levels(session: Session, item: Input, device: int) -> MemoryLevels:
@@ -212,14 +194,21 @@ def _build(session: Session, item: Input, device: int) -> MemoryLevels:
         steps["allocated"] = _total(categories)
     drawn = {n: line_index(steps[n] if n == "allocated" else _changes(steps[n])) for n in DRAWN if n in steps}
     top = max((float(one.top) for one in drawn.values()), default=0.0)
-    at_highs = np.zeros((0, 1 if categories is None else len(categories.columns)), np.int64)
+    highs, at_highs = (
+        np.zeros(0, np.int64),
+        np.zeros((0, 1 if categories is None else len(categories.columns)), np.int64),
+    )
     held = drawn.get("allocated")
-    if held is not None and categories is not None and len(held.levels) > _COARSE + 2:
-        at = held.ends[held.levels[_COARSE] : held.levels[_COARSE + 1], 2].copy()
-        at_highs = np.empty((len(at), len(categories.columns)), np.int64)
-        c = categories
-        loops.sums_after(_done(c, held.line, at), c.first, c.of, c.column, c.delta, c.sums, at_highs)
-    return MemoryLevels(steps, drawn, categories, at_highs, top)
+    together = held is not None and categories is not None and np.array_equal(categories.time, held.line.time)
+    found = MemoryLevels(steps, drawn, categories, highs, at_highs, together, top)
+    for one in drawn.values():  # what reads them is compiled here, not while the window paints
+        at = one.spans((one.line.time[:1].copy(), one.line.time[:1].copy()))[3]
+        if one is held and categories is not None:
+            found.sums_at(at)
+    if held is None or categories is None or len(held.levels) <= _COARSE + 2:
+        return found
+    highs = held.ends[held.levels[_COARSE] : held.levels[_COARSE + 1], 2].copy()
+    return replace(found, highs=highs, at_highs=found.sums_at(highs))
 
 
 def _total(categories: CategorySeries) -> StepLine:

@@ -139,8 +139,9 @@ def _layers(
 ) -> None:
     """Stack what is held after steps ``at`` in the columns from ``start`` on."""
     series = levels.categories
+    kinds: tuple[int, ...] = (Category.UNKNOWN,)
     if series is None:
-        sums, kinds = most[:, None], (int(Category.UNKNOWN),)
+        sums = most[:, None]
     else:
         sums, kinds = levels.sums_at(at), series.category_of
         if series.unsettled(sums):
