@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QAbstractButton, QDockWidget, QLabel, QMainWindow, QTabBar, QTabWidget, QWidget
 
+from viewer.app.icons import icon
 from viewer.app.panel_table import PANELS, panel_spec
+from widgets.theming import set_tip
 
 if TYPE_CHECKING:
     from viewer.base.selection import Selection
+    from viewer.base.theme import Theme
 
 BELOW: Final = tuple(p for p in PANELS if p.place == "below")
 SHOWN: Final = tuple(p for p in PANELS if p.shown)
@@ -24,6 +27,11 @@ STACK_FROM_HEIGHT: Final = 980
 LEAST_SIZE: Final = {"right": (240, 120), "below": (240, 110)}
 """px, width and height, that a panel can be made as small as."""
 LAYOUT_VERSION: Final = 1
+BUTTONS: Final = {
+    "qt_dockwidget_floatbutton": ("float", "Float or dock"),
+    "qt_dockwidget_closebutton": ("close", "Close"),
+}
+"""Qt's names of the buttons of a title bar: their icon and what they do."""
 
 
 def _placeholder() -> QWidget:
@@ -38,8 +46,8 @@ def _placeholder() -> QWidget:
 class Docks:
     """The dock widgets of a window; hidden while no job is open."""
 
-    def __init__(self, window: QMainWindow) -> None:
-        self._window = window
+    def __init__(self, window: QMainWindow, theme: Theme) -> None:
+        self._window, self._theme = window, theme
         self._in_job = False
         self._layout = b""
         self._docks: dict[str, QDockWidget] = {}
@@ -80,6 +88,21 @@ class Docks:
                 old = dock.titleBarWidget()
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
                 old.deleteLater()
+        self._dress()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self._theme = theme
+        self._dress()
+
+    def _dress(self) -> None:
+        """The style's own icons of title bars are dark, also in a dark window."""
+        for dock in self._docks.values():
+            for name, (drawn, told) in BUTTONS.items():
+                button = dock.findChild(QAbstractButton, name, Qt.FindChildOption.FindDirectChildrenOnly)
+                if button is not None:
+                    button.setIcon(icon(drawn, self._theme["text"]))
+                    set_tip(button, f"{told} {dock.windowTitle()}")
 
     def fill(self, panels: dict[str, QWidget]) -> None:
         """Put the panels into their docks."""

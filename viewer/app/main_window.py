@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self.progress)
         column.addWidget(self.stack, 1)
         self.setCentralWidget(centre)
-        self.docks = Docks(self)
+        self.docks = Docks(self, theme)
         self.drops = DropTarget(theme, self, lambda: self.has_job)
         self.undo = UndoStack(self)
         self.kept = Keeper(lambda text: dialogs.ask_note(self, text), self.undo, self)
@@ -341,7 +341,7 @@ class MainWindow(QMainWindow):
         self.save_settings()
 
     def _set_theme(self, theme: Theme) -> None:
-        for part in (self.messages, self.progress, self.start_page, self.drops.sheet):
+        for part in (self.messages, self.progress, self.start_page, self.drops.sheet, self.docks):
             part.set_theme(theme)
         self.actions_.recolor(theme)
         self.actions_[f"theme_{self._appearance.choice}"].setChecked(True)

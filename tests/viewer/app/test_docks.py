@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QRect
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.viewer.app.test_main_window import opened
-from viewer.app.docks import BELOW, SHOWN
+from viewer.app.docks import BELOW, BUTTONS, SHOWN
 from viewer.app.features.panel_bar import PanelButtons
 from viewer.app.main_window import MainWindow
 from viewer.app.panel_table import PANELS
@@ -96,6 +96,20 @@ def test_the_button_of_a_panel_in_front_of_its_tabs_puts_it_away(small: MainWind
     assert not small.docks["gaps"].isVisible()
     assert small.docks.in_front("kernels")
     assert not bar.buttons["gaps"].isChecked()
+
+
+def test_the_buttons_of_a_title_bar_can_be_seen_in_a_dark_window(small: MainWindow) -> None:
+    small.choose_theme("dark")
+    small.docks.show_panel("gaps")
+    settle()
+    for name in BUTTONS:
+        button = small.docks["gaps"].findChild(QAbstractButton, name)
+        assert button is not None
+        assert button.isVisible()
+        image = button.icon().pixmap(16, 16).toImage()
+        ink = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
+        assert max(c.lightness() for c in ink if c.alpha() > 200) > 180
+        assert "Gaps" in button.toolTip()
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support raise")

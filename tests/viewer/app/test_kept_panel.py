@@ -15,6 +15,7 @@ from tests.viewer.app.test_session import opened
 from viewer.app.docks import Docks
 from viewer.app.features.marks import MarksFeature
 from viewer.app.main_window import MainWindow
+from viewer.app.themes import load_theme
 from viewer.panels.kept_panel import KeptPanel
 from viewer.views.kept.kept_list import kept_rows, kept_text
 
@@ -128,14 +129,14 @@ def test_a_layout_from_before_the_panel_existed_does_not_lose_it(qtbot: QtBot) -
     qtbot.addWidget(host)
     host.resize(900, 600)
     host.show()
-    docks = Docks(host)
+    docks = Docks(host, load_theme("light"))
     docks.enter_job()
     old = docks.state().replace("kept".encode("utf-16-be"), "gone".encode("utf-16-be"))
     again = QMainWindow()
     qtbot.addWidget(again)
     again.resize(900, 600)
     again.show()
-    later = Docks(again)
+    later = Docks(again, load_theme("light"))
     later.adopt(old)
     later.enter_job()
     assert later["kept"].isVisibleTo(again)
@@ -144,7 +145,7 @@ def test_a_layout_from_before_the_panel_existed_does_not_lose_it(qtbot: QtBot) -
     third = QMainWindow()
     qtbot.addWidget(third)
     third.show()
-    last = Docks(third)
+    last = Docks(third, load_theme("light"))
     last.adopt(later.state())
     last.enter_job()
     assert not last["kept"].isVisibleTo(third), "closed by the person: it stays closed"
