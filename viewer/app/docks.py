@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QByteArray, Qt, QTimer
@@ -59,6 +60,7 @@ class Docks:
             dock.setWidget(_placeholder())
             window.addDockWidget(_area(spec.name), dock)
             dock.hide()
+            dock.toggleViewAction().triggered.connect(partial(self._toggled, spec.name))
             dock.topLevelChanged.connect(self._later)
             dock.visibilityChanged.connect(self._later)
             dock.dockLocationChanged.connect(self._later)
@@ -70,6 +72,12 @@ class Docks:
 
     def __getitem__(self, name: str) -> QDockWidget:
         return self._docks[name]
+
+    def _toggled(self, name: str) -> None:
+        """A panel of Qt's own menu goes where the others are, too: by itself it would stand beside them."""
+        if self._docks[name].toggleViewAction().isChecked() and not self._docks[name].isFloating():
+            self._docks[name].hide()
+            self.show_panel(name)
 
     def _later(self, *_: object) -> None:
         self._settle.start()

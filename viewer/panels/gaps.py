@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from viewer.base.theme import Theme
@@ -26,6 +27,8 @@ LENGTHS: Final = (
     ("≥ 10 ms", 10_000_000),
 )
 GAPS, LAUNCHES, SERIAL = "gaps", "launches", "serial"
+BESIDE: Final = 320
+"""px that the sentence needs beside the boxes that choose."""
 VIEWS: Final = ((GAPS, "Gaps"), (LAUNCHES, "Launch-bound stretches"), (SERIAL, "Streams one after the other"))
 Asked = tuple[str, int | None, str | None, int]
 """(what is listed, rank group, cause, least length in ns)."""
@@ -68,9 +71,10 @@ class GapsPanel(FollowingPanel[Asked, GapsFrame]):
         self.causes = DataTable(self, max_rows=24, min_rows=2)
         self.gaps = DataTable(self, max_rows=24, min_rows=3)
         self.note = WrapLabel(self, max_lines=2)
-        tools = QHBoxLayout()
+        self._tools = tools = QHBoxLayout()
         tools.setSpacing(6)
-        for box in (self.what, self.scope, self.cause, self.length):
+        self._boxes = (self.what, self.scope, self.cause, self.length)
+        for box in self._boxes:
             tools.addWidget(box)
         tools.addWidget(self.sentence, 1)
         self.parts = QSplitter(Qt.Orientation.Horizontal, self)
@@ -80,13 +84,23 @@ class GapsPanel(FollowingPanel[Asked, GapsFrame]):
         self.parts.setStretchFactor(0, 1)
         self.parts.setStretchFactor(1, 3)
         self.parts.setSizes([360, 900])
-        layout = QVBoxLayout(self)
+        self._rows = layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 4, 8, 4)
         layout.setSpacing(4)
         layout.addLayout(tools)
         layout.addWidget(self.bar)
         layout.addWidget(self.note)
         layout.addWidget(self.parts, 1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow panel the sentence has a row of its own."""
+        super().resizeEvent(event)
+        beside = self.width() - sum(box.sizeHint().width() for box in self._boxes) >= BESIDE
+        if beside != (self._tools.indexOf(self.sentence) >= 0):
+            if beside:
+                self._tools.addWidget(self.sentence, 1)
+            else:
+                self._rows.insertWidget(1, self.sentence)
 
     def _combo(self, name: str, tip: str) -> QComboBox:
         box = QComboBox(self)

@@ -70,6 +70,21 @@ def test_all_panels_together_are_two_stacks_of_tabs(small: MainWindow) -> None:
             assert [n for n in names if small.docks.in_front(n)] == [name]
 
 
+def test_panels_of_the_menu_are_tabs_as_well(small: MainWindow) -> None:
+    for spec in PANELS:
+        if not small.docks[spec.name].isVisible():
+            small.docks[spec.name].toggleViewAction().trigger()
+            settle()
+            assert small.docks.in_front(spec.name)
+    assert (small.width(), small.height()) == (1280, 720)
+    for place in ("right", "below"):
+        names = [p.name for p in PANELS if p.place == place]
+        assert len(small.tabifiedDockWidgets(small.docks[names[0]])) == len(names) - 1
+    small.docks["gaps"].toggleViewAction().trigger()
+    settle()
+    assert not small.docks["gaps"].isVisible()
+
+
 def test_the_height_of_the_stack_below_stays_when_one_of_it_closes(small: MainWindow) -> None:
     for name in ("gaps", "kernels", "flame"):
         small.docks.show_panel(name)

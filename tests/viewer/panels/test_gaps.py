@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.support.build import make_session
@@ -10,7 +11,7 @@ from tests.support.panels import settle
 from tests.support.themes import theme
 from viewer.base.selection import EMPTY, Selection
 from viewer.panels.context import JobContext
-from viewer.panels.gaps import GapsPanel
+from viewer.panels.gaps import BESIDE, GapsPanel
 from viewer.store.session import Session
 
 
@@ -125,3 +126,16 @@ def test_other_lists_in_the_same_panel(qtbot: QtBot, context: JobContext, panel:
     settle(qtbot, context)
     assert panel.causes.isVisible()
     assert panel.gaps.isVisible()
+
+
+def test_in_a_narrow_panel_the_sentence_has_a_row_of_its_own(
+    qtbot: QtBot, context: JobContext, panel: GapsPanel, job: Session
+) -> None:
+    context.set_session(job)
+    panel.show()
+    settle(qtbot, context)
+    for width in (1200, 560, 1200):
+        panel.resize(width, 400)
+        QApplication.processEvents()
+        assert (panel.sentence.y() >= panel.what.geometry().bottom()) == (width == 560)
+        assert panel.sentence.width() >= BESIDE
