@@ -7,6 +7,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 
+def is_more_than_ascii(text: NDArray[np.uint8]) -> bool:
+    """Whether a text may hold bytes that are no UTF-8 at all; it rarely does, and this is quick."""
+    return len(text) > 0 and int(text.max()) >= 0x80
+
+
 def rows_with_bad_bytes(
     text: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.int32]
 ) -> NDArray[np.int64]:
@@ -23,7 +28,7 @@ def rows_with_bad_bytes(
         return none
     begin, end = int(offsets[rows[0]]), int(offsets[rows[-1]]) + int(sizes[rows[-1]])
     region = text[begin:end]
-    if not len(region) or int(region.max()) < 0x80 or _is_utf8(region):
+    if not is_more_than_ascii(region) or _is_utf8(region):
         return none
     high = np.flatnonzero(region >= 0x80) + begin
     suspects = np.unique(np.searchsorted(offsets[rows], high, "right") - 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from viewer.base.errors import on_one_line
 from viewer.base.ids import ABSENT
-from viewer.importers.bad_bytes import rows_with_bad_bytes
+from viewer.importers.bad_bytes import is_more_than_ascii, rows_with_bad_bytes
 from viewer.importers.counters import samples_of
 from viewer.importers.memory_args import MemoryArgs
 from viewer.importers.recorded import RecordedNumbers
@@ -350,8 +350,9 @@ class EventScan:
         slices, marks = self.out.slices, self.out.marks
         if self._look is not None and new_slices > old_slices:
             self._look(self.window, slices, old_slices, new_slices)
-        for columns, old in ((slices, old_slices), (marks, old_marks)):
-            self._count_bad_bytes(columns, old)
+        if is_more_than_ascii(self.window.view()):
+            for columns, old in ((slices, old_slices), (marks, old_marks)):
+                self._count_bad_bytes(columns, old)
         if new_slices > old_slices:
             self._recorded.number(self.window, old_slices, new_slices)
             for row in self._mended:

@@ -24,6 +24,7 @@ from viewer.jit.scan_load import (
     openers,
     trailing_zeros,
 )
+from viewer.jit.scan_quick import small_integer
 from viewer.jit.scan_text import (
     CLOSE_OBJECT,
     COLON,
@@ -204,20 +205,23 @@ def read_links(p: int, end: int, strings: int) -> Any:
             if load8(v) != COLON:
                 continue
             v = skip_space(v + 1, end)
-            if which <= 2:
-                value, v = _read_id(v, end, strings)
-                if which == 1:
-                    correlation = value
-                else:
-                    external = value
-            elif which <= 4:
-                value, v = _read_number(v, end)
-                if which == 3:
-                    device = value
-                else:
-                    stream = value
-            else:
+            if which == 5:
                 collective = True
+                continue
+            value, size = small_integer(v)
+            if size == 0:
+                if which <= 2:
+                    value, v = _read_id(v, end, strings)
+                else:
+                    value, v = _read_number(v, end)
+            if which == 1:
+                correlation = value
+            elif which == 2:
+                external = value
+            elif which == 3:
+                device = value
+            else:
+                stream = value
         if done >= 0:
             return p + done + 1, correlation, external, device, stream, collective
         p += 64

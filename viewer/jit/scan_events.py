@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from viewer.base.ids import ABSENT
 from viewer.jit.config import kernel
 from viewer.jit.scan_args import next_member, read_collective, read_id, read_label, read_links
-from viewer.jit.scan_decimal import NO_NUMBER, ROUNDED, TOO_LARGE, parse_decimal
-from viewer.jit.scan_intern import intern_text, overflowed
+from viewer.jit.scan_decimal import EXACT, NO_NUMBER, ROUNDED, TOO_LARGE, parse_decimal
+from viewer.jit.scan_intern import intern_text, known_text, overflowed
 from viewer.jit.scan_keys import (
     CHAR_PHASE,
     ESCAPED,
@@ -36,6 +36,7 @@ from viewer.jit.scan_keys import (
     which_key,
 )
 from viewer.jit.scan_load import apart, load8, store8, store_id, store_int
+from viewer.jit.scan_quick import plain_time, small_integer
 from viewer.jit.scan_text import (
     CLOSE_ARRAY,
     CLOSE_OBJECT,
@@ -91,7 +92,11 @@ SLICES, MARKS, COLLECTIVES, POSITION, COUNTS = range(5)
 _REASONS: Any = [np.int64(k) for k in range(8)]
 EMPTY, NO_OBJECT, NO_PHASE, NO_TIME, ROUNDED_TIME, NEGATIVE, FAR_TIME, READ = _REASONS
 _SCRATCH: Final = COUNTS + 16
-COUNTER_WORDS: Final = _SCRATCH + len(TRACK_KEY)
+_TRACKS: Final = _SCRATCH + len(TRACK_KEY)
+_RECENT: Final = 64
+"""Tracks that are found without their table; each is a key and its number plus one."""
+_WORDS: Final = len(TRACK_KEY) + 1
+COUNTER_WORDS: Final = _TRACKS + _RECENT * _WORDS
 
 _FAR: Final = 1 << 62
 
@@ -123,6 +128,9 @@ def _read_second_id(p: int, end: int, strings: int) -> Any:
 @kernel
 def _read_time(p: int, end: int) -> Any:
     """Microseconds, also as text, to ns: (value, address behind it, state, form)."""
+    value, size, form = plain_time(p)
+    if size > 0:
+        return value, p + size, EXACT, form
     if load8(p) == QUOTE:
         q = skip_string(p + 1, end)
         value, r, state, form = _parse_decimal(p + 1, 3)
@@ -143,7 +151,10 @@ def _read_text(p: int, end: int, strings: int) -> Any:
         q = skip_string(p + 1, end)
         if q >= end:
             return -1, q + 1
-        return _intern_text(p + 1, q - p - 1, strings), q + 1
+        number = known_text(p + 1, q - p - 1, strings)
+        if number < 0:
+            number = _intern_text(p + 1, q - p - 1, strings)
+        return number, q + 1
     q = _skip_value(p, end)
     if c == 0x6E or c == OPEN_OBJECT or c == OPEN_ARRAY or q > end:  # 0x6E: null
         return -1, q
@@ -200,12 +211,6 @@ def scan_events(
     s_size, s_ts_form, s_dur_form = slices[8], slices[9], slices[10]
     m_time, m_at, m_args, m_id = marks[0], marks[1], marks[2], marks[3]
     m_name, m_track, m_size, m_phase, m_ts_form = marks[4], marks[5], marks[6], marks[7], marks[8]
-    last_pid = ABSENT
-    last_tid = ABSENT
-    last_device = ABSENT
-    last_stream = ABSENT
-    last_cat = -1
-    track = -1
     status = MORE
     while True:
         p = skip_space(p, end)
@@ -305,7 +310,11 @@ def scan_events(
                 else:
                     cat = number
             elif which == ID_PID or which == ID_TID or which == ID_ID:
-                number, p = _read_id(p, end, strings)
+                number, size = small_integer(p)
+                if size > 0:
+                    p += size
+                else:
+                    number, p = _read_id(p, end, strings)
                 if which == ID_PID:
                     pid = number
                 elif which == ID_TID:
@@ -373,25 +382,23 @@ def scan_events(
         if not is_slice:
             device = ABSENT
             stream = ABSENT
+        recent = _TRACKS + _WORDS * ((cat + 5 * tid + 11 * stream + 29 * pid) & (_RECENT - 1))
+        track = counters[recent + 5] - 1
         if (
-            track < 0
-            or tid != last_tid
-            or cat != last_cat
-            or pid != last_pid
-            or stream != last_stream
-            or device != last_device
+            counters[recent] != pid
+            or counters[recent + 1] != tid
+            or counters[recent + 2] != device
+            or counters[recent + 3] != stream
+            or counters[recent + 4] != cat
+            or track < 0
         ):
-            counters[_SCRATCH] = pid
-            counters[_SCRATCH + 1] = tid
-            counters[_SCRATCH + 2] = device
-            counters[_SCRATCH + 3] = stream
-            counters[_SCRATCH + 4] = cat
+            counters[recent] = counters[_SCRATCH] = pid
+            counters[recent + 1] = counters[_SCRATCH + 1] = tid
+            counters[recent + 2] = counters[_SCRATCH + 2] = device
+            counters[recent + 3] = counters[_SCRATCH + 3] = stream
+            counters[recent + 4] = counters[_SCRATCH + 4] = cat
             track = _intern_text(counters.ctypes.data + 8 * _SCRATCH, 8 * len(TRACK_KEY), tracks)
-            last_pid = pid
-            last_tid = tid
-            last_device = device
-            last_stream = stream
-            last_cat = cat
+            counters[recent + 5] = track + 1
         label = ident
         if is_slice:
             if collective:

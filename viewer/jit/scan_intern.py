@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.jit.config import kernel
-from viewer.jit.scan_load import apart, load64, load_id, load_int, store8, store_id, store_int
+from viewer.jit.scan_load import (
+    apart,
+    differences,
+    folded,
+    load64,
+    load_id,
+    load_int,
+    store8,
+    store_id,
+    store_int,
+)
 
 # Words of the state.
 _SLOTS, _MASK, _ENTRIES, _CAPACITY, _COUNT, _ARENA, _USED, _ARENA_SIZE, OVERFLOW = (8 * k for k in range(9))
@@ -21,44 +31,31 @@ _SLOTS, _MASK, _ENTRIES, _CAPACITY, _COUNT, _ARENA, _USED, _ARENA_SIZE, OVERFLOW
 EMPTY_SLOT: Final = 0xFFFFFFFF
 _AT_ONCE: Final = 1 << 14
 
-_SEED = np.uint64(0x9E3779B97F4A7C15)
-_MIX = np.uint64(0xFF51AFD7ED558CCD)
+_SEED, _LEFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xA0761D6478BD642F)
+_RIGHT, _LAST = np.uint64(0xE7037ED1A0B428DB), np.uint64(0x8EBC6AF09C88C6E3)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-_TWO = np.uint64(2)
-_THREE = np.uint64(3)
-_SHIFT = np.uint64(32)
 
 
 @kernel
 def hash_text(p: int, size: int) -> Any:
-    """A 64-bit hash of ``size`` bytes at ``p``."""
+    """A 64-bit hash of ``size`` bytes at ``p``: products of 64 by 64 bits, folded (as wyhash does it)."""
     h = _SEED ^ np.uint64(size)
-    i = np.int64(0)
-    if size >= 32:
-        # Four chains side by side: a multiplication need not wait for the one before it.
-        a, b, c = h + _ONE, h + _MIX, h ^ _MIX
-        while i + 32 <= size:
-            h = (h ^ load64(p + i)) * _MIX
-            a = (a ^ load64(p + i + 8)) * _MIX
-            b = (b ^ load64(p + i + 16)) * _MIX
-            c = (c ^ load64(p + i + 24)) * _MIX
-            h ^= h >> _SHIFT
-            a ^= a >> _SHIFT
-            b ^= b >> _SHIFT
-            c ^= c >> _SHIFT
-            i += 32
-        h = (h ^ (a << _ONE) ^ (b << _TWO) ^ (c << _THREE)) * _MIX
-        h ^= h >> _SHIFT
-    while i + 8 <= size:
-        h = (h ^ load64(p + i)) * _MIX
-        h ^= h >> _SHIFT
-        i += 8
-    rest = size - i
-    if rest > 0:
-        h = (h ^ (load64(p + i) & ((_ONE << np.uint64(8 * rest)) - _ONE))) * _MIX
-        h ^= h >> _SHIFT
-    return np.int64(h)
+    end = p + size
+    if size < 8:
+        return np.int64(folded((load64(p) & ((_ONE << np.uint64(8 * size)) - _ONE)) ^ _LEFT, h))
+    if size <= 16:
+        return np.int64(folded(load64(p) ^ _LEFT, load64(end - 8) ^ h))
+    # Two chains side by side: a multiplication need not wait for the one before it.
+    other = h ^ _LAST
+    while end - p > 32:
+        h = folded(load64(p) ^ _LEFT, load64(p + 8) ^ h)
+        other = folded(load64(p + 16) ^ _RIGHT, load64(p + 24) ^ other)
+        p += 32
+    if end - p > 16:
+        h = folded(load64(p) ^ _LEFT, load64(p + 8) ^ h)
+    other = folded(load64(end - 16) ^ _RIGHT, load64(end - 8) ^ other)
+    return np.int64(folded(h ^ _LAST, other))
 
 
 @kernel
@@ -74,6 +71,30 @@ def same_text(a: int, b: int, size: int) -> Any:
         mask = (_ONE << np.uint64(8 * rest)) - _ONE
         return (load64(a + i) & mask) == (load64(b + i) & mask)
     return True
+
+
+@kernel
+def known_text(p: int, size: int, state: int) -> Any:
+    """The number of the text [p, p + size), -1 when it is not found at once: intern_text tells then.
+
+    64 bytes behind the text must be readable.
+    """
+    h = hash_text(p, size)
+    number = load_id(load_int(state + _SLOTS) + 4 * (h & load_int(state + _MASK)))
+    if number == EMPTY_SLOT:
+        return np.int64(-1)
+    entry = load_int(state + _ENTRIES) + 24 * number
+    if load_int(entry) != h or load_int(entry + 16) != size or size == 0:
+        return np.int64(-1)
+    at = load_int(state + _ARENA) + load_int(entry + 8)
+    rest = size
+    while rest > 64:
+        if differences(at, p) != _ZERO:
+            return np.int64(-1)
+        at += 64
+        p += 64
+        rest -= 64
+    return np.int64(number) if (differences(at, p) << np.uint64(64 - rest)) == _ZERO else np.int64(-1)
 
 
 @kernel

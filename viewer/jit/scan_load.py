@@ -151,6 +151,37 @@ field_first = _matcher(b"ICMgb")
 """First bytes of the keys of what the profiler records of operators and GPU work."""
 
 
+def _combination(build: Callable[[Any, Any, Any], Any], argument: Any) -> Any:
+    @intrinsic
+    def operation(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return build(builder, *args)
+
+        return types.uint64(argument, argument), generate
+
+    return operation
+
+
+def _differences(builder: Any, a: Any, b: Any) -> Any:
+    texts = [builder.load(builder.inttoptr(address, _V64.as_pointer())) for address in (a, b)]
+    for text in texts:
+        text.align = 1
+    return builder.bitcast(builder.icmp_unsigned("!=", *texts), _I64)
+
+
+def _folded(builder: Any, a: Any, b: Any) -> Any:
+    wide = ir.IntType(128)
+    product = builder.mul(builder.zext(a, wide), builder.zext(b, wide))
+    high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _I64)
+    return builder.xor(builder.trunc(product, _I64), high)
+
+
+differences = _combination(_differences, types.int64)
+"""Bit i of ``differences(a, b)`` says whether byte i of the 64 at one address is another one than at the other."""
+folded = _combination(_folded, types.uint64)
+"""The 128 bits of a product of two uint64, its halves xored."""
+
+
 def _unary(build: Callable[[Any, Any], Any]) -> Any:
     @intrinsic
     def operation(typing_context: Any, bits: Any) -> Any:

@@ -26,7 +26,7 @@ from viewer.jit.scan_load import (
     store_int,
     trailing_zeros,
 )
-from viewer.jit.scan_text import COLON, QUOTE, skip_space, skip_value, strings_of
+from viewer.jit.scan_text import CLOSE_ARRAY, COLON, OPEN_ARRAY, QUOTE, skip_space, skip_value, strings_of
 
 RECORDED_FIELDS: Final = (
     "Input Dims",
@@ -91,6 +91,12 @@ def _value_of(q: int, size: int, end: int) -> Any:
     if load8(v) != COLON:
         return np.int64(0), np.int64(0)
     v = skip_space(v + 1, end)
+    if load8(v) == OPEN_ARRAY:  # of numbers, as launch grids are
+        closed, other = closers(v + 1), openers(v + 1) | quotes(v + 1)
+        if closed != _ZERO and (closed & (_ZERO - closed)) - _ONE & other == _ZERO:
+            w = v + 2 + trailing_zeros(closed)
+            if load8(w - 1) == CLOSE_ARRAY and w <= end:
+                return v, w
     return v, _skip_value(v, end)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT, TEXT_ID, Role
+from viewer.jit.gather import gather, paint_rows
 from viewer.jit.lanes import number_keys
 from viewer.jit.ordering import bind_to_slices, group_stable
 from viewer.store.arrange import Arranged, Lanes, arrange, find_lanes
@@ -76,13 +77,13 @@ def _slices(raw: RawTrace, rules: RuleTable, order: Arranged) -> dict[str, Any]:
     tracks, track = s.tracks.cat, s.track
 
     def parent(begin: int, end: int) -> NDArray[np.int32]:
-        there = above[by_row[begin:end]]
-        out = place[there]
+        there = gather(above, by_row[begin:end])
+        out: NDArray[np.int32] = gather(place, np.maximum(there, 0))
         out[there < 0] = -1
         return out
 
     n = len(final)
-    cat = LazyColumn(n, np.int32, lambda a, b: tracks[track[a:b]])
+    cat = LazyColumn(n, np.int32, lambda a, b: gather(tracks, track[a:b]))
     paint = paints(cat, s.name, raw.strings, rules)
     if raw.collectives is not None:
         rows = raw.collectives.slice
@@ -91,7 +92,7 @@ def _slices(raw: RawTrace, rules: RuleTable, order: Arranged) -> dict[str, Any]:
         "start_ns": taken(s.start_ns, final),
         "dur_ns": taken(s.dur_ns, final),
         "name": taken(s.name, final),
-        "cat": LazyColumn(n, np.int32, lambda a, b: tracks[track[final[a:b]]]),
+        "cat": LazyColumn(n, np.int32, lambda a, b: gather(tracks, gather(track, final[a:b]))),
         "paint": taken(paint, final),
         "parent": LazyColumn(n, np.int32, parent),
         "corr": taken(s.corr, final),
@@ -165,17 +166,19 @@ def paints(
         distinct = pair[number_keys(pair.reshape(-1, 1), place)]
         out[work] = _paints_of_pairs(categories[distinct // width], distinct % width, strings, rules)[place]
         return out
-    table = np.zeros(len(categories) * width, np.uint8)
-    for begin in range(0, n, PIECE):
-        table[pairs(begin, cats(begin, min(begin + PIECE, n)))[1]] = 1
-    distinct = np.flatnonzero(table)
-    table[distinct] = _paints_of_pairs(categories[distinct // width], distinct % width, strings, rules)
-    for begin in range(0, n, PIECE):
-        some = cats(begin, min(begin + PIECE, n))
-        piece = out[begin : begin + PIECE]
-        piece[:] = flat[some]
-        work, pair = pairs(begin, some)
-        piece[work] = table[pair]
+    table, seen = np.zeros((2, len(categories) * width), np.uint8)
+    names = np.ascontiguousarray(name, np.int32)
+
+    def paint() -> None:
+        for begin in range(0, n, PIECE):
+            some = np.ascontiguousarray(cats(begin, min(begin + PIECE, n)), np.int32)
+            piece, beside = out[begin : begin + len(some)], names[begin : begin + len(some)]
+            paint_rows(some.ctypes.data, beside.ctypes.data, number, flat, table, seen, piece)
+
+    paint()
+    if len(distinct := np.flatnonzero(seen)):
+        table[distinct] = _paints_of_pairs(categories[distinct // width], distinct % width, strings, rules)
+        paint()
     return out
 
 
@@ -293,5 +296,5 @@ def _flows(raw: RawTrace, lanes: Lanes, order: Arranged) -> dict[str, Any]:
         return out
 
     own = {k: taken(getattr(f, k), by_time) for k in ("time_ns", "phase", "id")}
-    cat = LazyColumn(len(bound), np.int32, lambda a, b: f.tracks.cat[f.track[by_time[a:b]]])
+    cat = LazyColumn(len(bound), np.int32, lambda a, b: gather(f.tracks.cat, gather(f.track, by_time[a:b])))
     return {**own, "cat": cat, "slice": LazyColumn(len(bound), np.int64, target)}

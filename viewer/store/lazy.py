@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from viewer.jit.gather import gather
+
 PIECE: Final = 1 << 16
 """Rows that are made at a time."""
 
@@ -36,4 +38,4 @@ class LazyColumn:
 
 def taken(source: NDArray[Any], order: NDArray[np.int32]) -> LazyColumn:
     """``source[order]``."""
-    return LazyColumn(len(order), source.dtype, lambda a, b: source[order[a:b]])
+    return LazyColumn(len(order), source.dtype, lambda a, b: gather(source, order[a:b]))
