@@ -118,8 +118,8 @@ class CardEdit(QWidget):
                 self.list.setCurrentIndex(max(0, self.list.findData(row.text)))
             return
         assert self.line is not None
-        if self.line.placeholderText() != row.filled:
-            self.line.setPlaceholderText(row.filled)
+        if self.line.placeholderText() != (row.filled or row.example):
+            self.line.setPlaceholderText(row.filled or row.example)
         if self.problem.isHidden() or not self.line.isModified():
             if self.line.text() != row.text:
                 self.line.setText(row.text)

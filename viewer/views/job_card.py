@@ -14,6 +14,8 @@ from viewer.base.quantities import EXAMPLES, quantity_text, quantity_words
 from viewer.store.device_table import devices
 
 LARGEST_TEXT: Final = 100_000
+WRITTEN: Final = {"order": "as in tp-cp-ep-dp-pp", "hosts": "as in node1: 0-3; node2: 4-7"}
+"""How fields of a kind are written."""
 _SPAN: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?\Z")
 
 
@@ -21,13 +23,15 @@ _SPAN: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?\Z")
 class CardRow:
     """One field: its text as a person said it ("" for nothing said), and what was filled in instead.
 
-    ``filled`` is that value with a word on its source, "" for none; ``tip`` explains field, unit and source.
+    ``filled`` is that value with a word on its source, "" for none; ``tip`` explains field, unit and source;
+    ``example`` shows how a value is written, "" where any number or word will do.
     """
 
     field: CardField
     text: str
     filled: str
     tip: str
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def card_sentence(card: JobCard) -> tuple[str, str]:
     if not missing:
         return "MFU can be computed with what is here.", ""
     field = BY_PATH[missing]
-    return f"MFU needs {missing}: {field.help[:1].lower()}{field.help[1:]}", missing
+    return f"MFU of training needs {missing}: {field.help[:1].lower()}{field.help[1:]}", missing
 
 
 def _row(card: JobCard, field: CardField) -> CardRow:
@@ -62,14 +66,16 @@ def _row(card: JobCard, field: CardField) -> CardRow:
     said = value if source is None else None
     filled = "" if source is None else f"{words_of(field, value)}  ·  {_kind_of(source)}"
     lines = [field.help]
-    unit = unit_of(field)
+    unit, example = unit_of(field), WRITTEN.get(field.kind, "")
     if unit is not None and unit != "count":
         lines.append(f"Write it with its unit, as in {EXAMPLES[unit]}.")
-    elif unit == "count" and field.high >= 10**9:
+    elif unit == "count" and field.high > 10**9:
         lines.append(f"Write it as in {EXAMPLES[unit]}.")
+    if unit is not None and (unit != "count" or "parameters" in field.name):
+        example = f"as in {EXAMPLES[unit].partition(' or ')[0].strip(chr(34))}"
     if source is not None:
         lines += ["", f"Filled in from: {source}. What you write here goes before it."]
-    return CardRow(field, text_of(field, said), filled, "\n".join(lines))
+    return CardRow(field, text_of(field, said), filled, "\n".join(lines), example)
 
 
 def _kind_of(source: str) -> str:

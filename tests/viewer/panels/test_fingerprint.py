@@ -122,7 +122,7 @@ def test_the_wheel_scrolls_the_form_and_changes_no_list(qtbot: QtBot, form: JobC
 
 def test_the_sentence_leads_to_the_missing_field(qtbot: QtBot, form: JobCardPanel, context: JobContext) -> None:
     context.set_session(job().with_card(EMPTY_CARD.with_value("model.parameters", 9)))
-    assert form.sentence.text().startswith("MFU needs run.tokens_per_step")
+    assert form.sentence.text().startswith("MFU of training needs run.tokens_per_step")
     qtbot.waitExposed(form)
     form.sentence.clicked.emit()
     assert form.edits["run.tokens_per_step"].editor.hasFocus()

@@ -69,7 +69,20 @@ def test_what_was_filled_in_is_marked_with_its_source() -> None:
 
 def test_the_sentence_names_the_one_field_that_mfu_lacks() -> None:
     assert card_sentence(EMPTY_CARD)[1] == "model.parameters"
-    assert card_sentence(EMPTY_CARD)[0] == "MFU needs model.parameters: all parameters of the model, over all ranks."
+    assert (
+        card_sentence(EMPTY_CARD)[0]
+        == "MFU of training needs model.parameters: all parameters of the model, over all ranks."
+    )
+
+
+def test_an_empty_field_shows_how_it_is_written_and_that_can_be_read() -> None:
+    rows = {row.field.path: row for part in card_parts(EMPTY_CARD) for row in part.rows}
+    assert rows["model.parameters"].example == "as in 70B"
+    assert rows["hardware.link_bytes_per_second"].example == "as in 900 GB/s"
+    assert rows["plan.tp"].example == ""
+    for row in rows.values():
+        if row.example:
+            assert value_of(row.field, row.example.removeprefix("as in ")) is not None
 
 
 def test_what_contradicts_itself_goes_first() -> None:
