@@ -32,6 +32,7 @@ def communication_part(session: Session, splits: Sequence[InputSplit]) -> Json |
     missing, how = missing_for_volume(session), sorted({v.how for v in volumes(session)})
     return _figures(figures) | {
         "baseline": f"{found.sentence} {found.problem}".strip(),
+        "baseline_problem": found.problem or None,
         "plan": f"not computable: needs {missing} on the job card" if missing else "; ".join(how) or None,
     }
 
@@ -87,6 +88,8 @@ def communication_lines(report: Json) -> list[str]:
     ]
     shown = "; ".join(f"{text} {format_share(ns, whole)}" for text, ns in sorted(parts, key=lambda p: -p[1]) if ns)
     lines = [f"communication that nothing hid, all ranks: {shown}"]
+    if told["baseline_problem"]:
+        lines.append(f"  {told['baseline_problem']}")
     moved = told["transfer"]
     if told["transfer_ns"]:
         why = (("structural", "the next compute needs it"), ("serialised", "independent work stood behind"))

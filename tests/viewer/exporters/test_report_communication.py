@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.build import kernel, make_session, make_trace
 from tests.viewer.analyses.collective.test_communication import LINK, pair, reduce_
-from viewer.base.job_card import EMPTY_CARD, JobCard
+from viewer.base.job_card import EMPTY_CARD, BaselineCard, JobCard
 from viewer.exporters.report import report
 from viewer.exporters.report_communication import communication_lines
 
@@ -65,3 +67,5 @@ def test_the_summary_says_it_in_a_line() -> None:
         "unhidden transfer 24.6 %"
     ]
     assert communication_lines(report(make_session(make_trace()))) == []
+    gone = communication_lines(of(replace(LINK, baseline=BaselineCard("/gone/nccl.txt"))))
+    assert gone[1].startswith("  /gone/nccl.txt: the baseline cannot be read")
