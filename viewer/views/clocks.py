@@ -192,7 +192,7 @@ def _table(session: Session, found: Alignment) -> TableFrame | None:
             ("Offset", "In force now, at t0: file time + base time = session time + offset + drift × (t − t0)."),
             (
                 "Drift",
-                "In force now, with how far it may be off (three standard errors): 1 ppm is 1 us per second. Unknown, "
+                "In force now, with how far it may be off (four standard errors): 1 ppm is 1 us per second. Unknown, "
                 "and taken as 0, where its operations lie too close together to tell.",
             ),
             (

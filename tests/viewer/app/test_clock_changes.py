@@ -18,6 +18,7 @@ from viewer.app.main_window import MainWindow
 from viewer.base.clock import Clock, GivenClock
 from viewer.base.selection import Selection, SliceRef, TimeRange
 from viewer.panels.clocks import Wish
+from viewer.store.session import Opened, build_session
 from viewer.store.session_file import read_session
 
 Windows = Callable[..., MainWindow]
@@ -216,3 +217,28 @@ def test_a_job_that_cannot_say_moves_nothing_and_says_so(qtbot: QtBot, windows: 
     assert clocks(window) == before
     assert any("nothing was moved" in m.text for m in window.messages.messages)
     assert not window.isWindowModified()
+
+
+def test_no_choice_is_lost_while_another_one_is_settled(qtbot: QtBot, windows: Windows, job: Path) -> None:
+    window = opened(qtbot, windows, job)
+    mine = feature(window)
+    mine.wish(Wish("one", given=((0, GivenClock(7)),)))
+    mine.wish(Wish("other", given=((1, GivenClock(-5)),)))
+    settle(qtbot, window)
+    assert [c.offset_ns for c in clocks(window)] == [7, -5]
+    window.undo.stack.undo()
+    settle(qtbot, window)
+    assert not any(c.given for c in clocks(window))
+
+
+def test_a_choice_holds_for_a_session_that_arrives_meanwhile(qtbot: QtBot, windows: Windows, job: Path) -> None:
+    window = opened(qtbot, windows, job)
+    workspace = window.workspace
+    assert workspace is not None
+    feature(window).wish(Wish("offset", given=((1, GivenClock(-5)),)))
+    arrived = build_session([Opened(i.path, i.trace) for i in workspace.session.inputs])
+    workspace.show_session(arrived, same_job=True)
+    settle(qtbot, window)
+    assert workspace.session is not arrived
+    assert clocks(window)[1].offset_ns == -5
+    assert clocks(window)[1].given

@@ -20,8 +20,10 @@ Witnesses = Callable[[F64, F64], list[tuple[F64, F64, float]]]
 
 SURE: Final = 5.0
 """A drift of so many times its error is real."""
-COVER: Final = 3.0
-"""Standard errors that a stated error of a drift holds."""
+COVER: Final = 4.0
+"""Standard errors that a stated error of a drift holds: of some hundred ranks none should lie beyond."""
+OF_OFFSET: Final = 3.0
+"""Standard errors that a stated error of an offset holds (``alignment``)."""
 UNTOLD: Final = 1e-4
 """Drifts of two computers' clocks that nothing tells are smaller: crystals are specified to within 50 ppm."""
 FEW_POINTS: Final = 12
@@ -34,7 +36,7 @@ class Solved:
     """Offsets at t0, drifts, and errors per column; ``begins`` of the bursts where clocks are held.
 
     ``errors`` are standard errors of the offsets, at t0 and wherever its operations lie. ``slope_errors`` say how far
-    the drift may be from ``slopes`` (three standard errors, and what was taken off); NaN where nothing tells of it.
+    the drift may be from ``slopes`` (four standard errors, and what was taken off); NaN where nothing tells of it.
     """
 
     offsets: F64
@@ -81,9 +83,9 @@ def solve(
         slopes, unsure = _slopes(moved, ranks, count, reference)
     offsets, covariance = _offsets(moved, slopes, count, reference)
     errors = np.sqrt(np.maximum(np.diag(covariance)[:ranks], 0.0))
-    turned = np.where(np.isnan(unsure), UNTOLD, unsure) / COVER * _reach(moved, ranks)
+    turned = np.where(np.isnan(unsure), UNTOLD / OF_OFFSET, unsure / COVER) * _reach(moved, ranks)
     if undecided and not held:  # what the drift makes of the time from burst to burst
-        turned = np.hypot(turned, np.abs(slopes[:ranks]) * float(np.diff(begins).max(initial=0.0)) / COVER)
+        turned = np.hypot(turned, np.abs(slopes[:ranks]) * float(np.diff(begins).max(initial=0.0)) / OF_OFFSET)
     turned[reference] = 0.0
     return Solved(offsets[:ranks], slopes[:ranks], np.hypot(errors, turned), unsure, begins if held else None)
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QToolButton
 from viewer.app import dialogs
 from viewer.app.clocks import Given, clocks_text, read_given, settle_clocks
 from viewer.app.features.base import Feature
+from viewer.base.clock import GivenClock
 from viewer.base.errors import RankscopeError
 from viewer.base.kept import Bookmark, Mark
 from viewer.store.small_file import write_whole
@@ -38,6 +39,10 @@ class ClockChoice:
     __hash__ = None  # type: ignore[assignment]
 
 
+Change = Callable[[ClockChoice], ClockChoice]
+"""What is to be in force instead of what is."""
+
+
 class ClocksFeature(Feature):
     """Binds the Clocks panel to the window; the choice itself is part of the job's options."""
 
@@ -46,6 +51,7 @@ class ClocksFeature(Feature):
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._before_raw: ClockChoice | None = None
+        self._waiting: list[tuple[str, Change]] = []
         self.label = QToolButton(window)
         self.label.hide()  # until it stands in the status bar
         self.label.setAutoRaise(True)
@@ -114,18 +120,11 @@ class ClocksFeature(Feature):
         workspace = self.window.workspace
         if workspace is None or not self.window.has_job:
             return
-        now = self.choice
-        given = dict(now.given)
         session = workspace.session
-        for group, clock in wish.given:
-            for index in session.groups[group].inputs:
-                path = os.path.abspath(session.inputs[index].path)
-                given.pop(path, None)
-                if clock is not None:
-                    given[path] = clock
-        if wish.method:
-            given = {}
-        self.choose(wish.text, ClockChoice(wish.method or now.align, given))
+        told = {
+            os.path.abspath(session.inputs[i].path): clock for g, clock in wish.given for i in session.groups[g].inputs
+        }
+        self.choose(wish.text, lambda now: _wished(wish.method, told, now))
 
     def toggle_raw(self) -> None:
         """Show base times; from base times go back to what was before."""
@@ -134,28 +133,46 @@ class ClocksFeature(Feature):
         workspace = self.window.workspace
         if workspace is not None and (now == raw or self._shows_base(workspace.session)):
             back = self._before_raw or ClockChoice("auto", {})
-            self.choose("Clocks: back", back)
+            self.choose("Clocks: back", lambda _: back)
             return
         self._before_raw = now
-        self.choose("Clocks: base times", raw)
+        self.choose("Clocks: base times", lambda _: raw)
 
     @staticmethod
     def _shows_base(session: Session) -> bool:
         return session.clock_method == "base" and not any(i.clock.given for i in session.inputs)
 
-    def choose(self, text: str, after: ClockChoice) -> None:
-        """Settle the clocks otherwise; computed off the GUI thread, then one step of undo."""
+    def choose(self, text: str, change: Change) -> None:
+        """Settle the clocks otherwise; computed off the GUI thread, then one step of undo.
+
+        What is asked for while another change is computed, or while another session of the job arrives, is done upon
+        that one: no choice is lost.
+        """
+        self._waiting.append((text, change))
+        self._settle()
+
+    def _settle(self) -> None:
         workspace = self.window.workspace
-        if workspace is None:
+        if workspace is None or not self._waiting:
+            self._waiting.clear()
             return
         before, session = self.choice, workspace.session
+        after, count = before, len(self._waiting)
+        text = self._waiting[-1][0]
+        for _, change in self._waiting:
+            after = change(after)
 
         def settle(_: object) -> Session:
             return settle_clocks(session, after.align, after.given)
 
         def done(settled: Session) -> None:
-            if workspace.session is not session:
+            if self.window.workspace is not workspace:
+                self._waiting.clear()  # of a job that is closed
                 return
+            if workspace.session is not session:
+                self._settle()
+                return
+            del self._waiting[:count]
             if settled is session and before == after:
                 self._tell_unmoved(session)
                 workspace.context.session_changed.emit(session)  # the panel's controls show what is
@@ -170,6 +187,7 @@ class ClocksFeature(Feature):
             self.window.say("info", "The traces cannot say how these clocks differ: nothing was moved.")
 
     def _refuse(self, error: Exception) -> None:
+        self._waiting.clear()
         self.window.say("error", str(error))
 
     def _put(self, choice: ClockChoice) -> None:
@@ -232,7 +250,7 @@ class ClocksFeature(Feature):
         if not given:
             self.window.say("warning", f"{path.name} names none of the ranks that are open: nothing was moved.")
             return
-        self.choose(f"Clocks from {path.name}", ClockChoice("base", given))
+        self.choose(f"Clocks from {path.name}", lambda _: ClockChoice("base", given))
 
     def ask_save(self) -> None:
         """Let the person name a file for the offsets in force."""
@@ -265,3 +283,10 @@ def _shift(old: Session, new: Session) -> int:
 
 def _moved(span: Any, by: int) -> Any:
     return replace(span, start_ns=span.start_ns + by, end_ns=span.end_ns + by)
+
+
+def _wished(method: str, told: dict[str, GivenClock | None], now: ClockChoice) -> ClockChoice:
+    if method:
+        return ClockChoice(method, {})
+    given = dict(now.given) | told
+    return ClockChoice(now.align, {path: clock for path, clock in given.items() if clock is not None})
