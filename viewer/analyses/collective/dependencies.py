@@ -235,6 +235,29 @@ def _previous(lane: I64, start: I64) -> I64:
     return out
 
 
+def _transfers(seen: Whole) -> tuple[I64, I64]:
+    """Per pair how long after its send's begin, and after its own, a receive ends at least, ns.
+
+    One that waited ends with its send, one that came late when it has taken what is there already. Which of the two
+    it is may be otherwise when a rank is faster, so both hold: of one that came late what those that waited took since
+    their send (the median), of one that waited the shortest transfer. Of a pair of ranks in which none waited nothing
+    more is known than what was seen.
+    """
+    every, send, receive = seen.every, seen.send, seen.receive
+    since_send, length = seen.end[receive] - seen.start[send], seen.end[receive] - seen.start[receive]
+    waited = seen.start[receive] <= seen.start[send]
+    keys = np.stack((every.node[send].astype(np.int64), every.node[receive].astype(np.int64), every.size[send]), axis=1)
+    _, which = np.unique(keys, axis=0, return_inverse=True)
+    which = np.asarray(which).reshape(-1)
+    taken, shortest = since_send.copy(), length.copy()
+    for k in range(int(which.max(initial=-1)) + 1):
+        mine = which == k
+        if waited[mine].any():
+            taken[mine & ~waited] = int(np.median(since_send[mine & waited]))
+        shortest[mine & waited] = int(np.minimum(length, since_send)[mine & waited].min(initial=length[mine].min()))
+    return taken, shortest
+
+
 def _operations(session: Session, seen: Whole, build: _Builder, k: _Kernels) -> tuple[I64, Bools]:
     """Operations are ready when their last member began; members end some time after that."""
     begin, end, start_ns, end_ns = k.begin_event, k.end_event, k.start, k.end
@@ -266,8 +289,9 @@ def _operations(session: Session, seen: Whole, build: _Builder, k: _Kernels) -> 
     if len(send):
         add(np.concatenate((send, receive)), np.tile(np.arange(len(send)), 2))
         ready[send] = -1  # buffered: a send does not wait
-        times = np.concatenate(build.parts["time"])
-        build.join(ready[receive], end[receive], np.maximum(end_ns[receive] - times[ready[receive]], 0))
+        taken, shortest = _transfers(seen)
+        build.join(begin[send], end[receive], np.minimum(end_ns[receive] - start_ns[send], taken))
+        build.join(begin[receive], end[receive], shortest)
     due = np.flatnonzero((k.posted >= 0) & (begin >= 0))
     build.join(begin[k.posted[due]], begin[due], start_ns[due] - start_ns[k.posted[due]])
     alone = np.flatnonzero((ready < 0) & (begin >= 0))

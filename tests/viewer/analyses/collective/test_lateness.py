@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.ranks import RankJob
+from tests.support.ranks import BASE, STEP_NS, RankJob
+from viewer.analyses.collective.alignment import align
 from viewer.analyses.collective.as_peers import as_fast_as_peers
+from viewer.analyses.collective.dependencies import dependencies
 from viewer.analyses.collective.lateness import lateness
+from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.roles import roles
 from viewer.app.clocks import settle_clocks
 from viewer.base.frames import TableFrame
@@ -143,3 +148,35 @@ def test_a_rank_whose_clock_is_not_aligned_has_no_error_to_state() -> None:
 
 def fail() -> TableFrame:
     raise AssertionError("no table")
+
+
+class LateReceive(RankJob):
+    """In step 3 rank 2 asks for what rank 0 sent when all of it is there."""
+
+    def _send(self, source: int, target: int, at: int) -> None:
+        super()._send(source, target, at)
+        if source == 0 and (at - BASE) // STEP_NS == 3:
+            received = self._events[target][-1]
+            self._events[target][-1] = replace(received, start=at + 150_000, dur=40_000)
+
+
+def test_a_receive_that_came_late_would_have_waited_had_its_rank_been_faster() -> None:
+    late = aligned(LateReceive(ranks=4, steps=8, noise_ns=0))
+    graph, pairs, every = dependencies(late), align(late).pairs, everything(late)
+    from_zero = every.node[pairs.send] == 0
+    send, receive = pairs.send[from_zero], pairs.receive[from_zero]
+    waited = graph.time[graph.begin[receive]] <= graph.time[graph.begin[send]]
+    assert waited.tolist() == [k != 3 for k in range(8)]
+    since = graph.time[graph.end[receive]] - graph.time[graph.begin[send]]
+    length = graph.time[graph.end[receive]] - graph.time[graph.begin[receive]]
+
+    def lag(source: int, target: int) -> int:
+        (found,) = graph.lag[(graph.source == source) & (graph.target == target)].tolist()
+        return int(found)
+
+    for k in range(8):
+        a, b = int(send[k]), int(receive[k])
+        after_send = lag(int(graph.begin[a]), int(graph.end[b]))
+        after_own = lag(int(graph.begin[b]), int(graph.end[b]))
+        assert after_send == (round(float(np.median(since[waited]))) if k == 3 else since[k])
+        assert after_own == (length[3] if k == 3 else min(since[waited].min(), length.min()))
