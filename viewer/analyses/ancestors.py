@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import named_where
 from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.jit.grouping import nearest_flagged
 from viewer.store.trace import Trace
@@ -58,8 +58,7 @@ def graph_calls(trace: Trace) -> Bools:
     """bool[strings + 1]: names of calls that launch a graph, by index into strings."""
 
     def build() -> Bools:
-        s = trace.slices
-        return flags_where(trace, s.name[s.paint == Paint.RUNTIME], GRAPH_LAUNCH.match)
+        return named_where(trace, (Paint.RUNTIME,), GRAPH_LAUNCH.match)
 
     return trace.memo("graph_calls", build)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from viewer.analyses.gpu_work import gpu_work
-from viewer.analyses.names import distinct, flags_where
+from viewer.analyses.names import distinct, rows_named
 from viewer.base.ids import Paint
 from viewer.store.loose_json import loads
 from viewer.store.recorded import numbered
@@ -68,13 +68,11 @@ def _largest(parts: dict[str, float]) -> str | None:
 
 
 def _of_operators(trace: Trace) -> dict[str, float]:
-    s = trace.slices
-    rows = np.flatnonzero(s.paint == Paint.OPERATOR)
-    if not len(rows):
-        return {}
-    rows = rows[flags_where(trace, s.name[rows], _PRODUCT.match)[s.name[rows]]]
+    rows = rows_named(trace, (Paint.OPERATOR,), _PRODUCT.match)
     if len(rows) > SAMPLES:
         rows = rows[np.linspace(0, len(rows) - 1, SAMPLES).astype(np.int64)]
+    if not len(rows):
+        return {}
     out: dict[str, float] = {}
     number, found = numbered(trace, rows, _operator)
     for told in (found[k] for k in number.tolist()):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from viewer.analyses.gpu_work import gpu_work, unions
 from viewer.analyses.robust import TO_SIGMA
 from viewer.analyses.run_kinds import run_kinds
+from viewer.jit.grouping import middles_and_spreads
 from viewer.jit.intervals import total
 from viewer.store.trace import Trace
 
@@ -96,21 +97,11 @@ def _build(trace: Trace) -> Contention:
 
 def _middles(group: I64, values: I64, count: int) -> tuple[F64, F64, I64]:
     """Per group the median, the robust deviation, and how many there are; 0 for an empty one."""
-    order = np.lexsort((values, group))
-    ordered, of = values[order].astype(np.float64), group[order]
-    runs = np.bincount(of, minlength=count).astype(np.int64)
-    begin = np.concatenate(([0], np.cumsum(runs)))[:-1]
-    has = runs > 0
-
-    def middle(sorted_values: F64) -> F64:
-        out = np.zeros(count)
-        low, high = begin + np.maximum(runs - 1, 0) // 2, begin + runs // 2
-        out[has] = (sorted_values[low[has]] + sorted_values[high[has]]) / 2
-        return out
-
-    median = middle(ordered)
-    far = np.abs(ordered - median[of])
-    return median, TO_SIGMA * middle(far[np.lexsort((far, of))]), runs
+    runs = np.bincount(group, minlength=count).astype(np.int64)
+    begin = np.cumsum(runs) - runs
+    twice, fourfold = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    middles_and_spreads(group, values, begin, np.empty(len(values), np.int64), twice, fourfold)
+    return twice / 2, TO_SIGMA * (fourfold / 4), runs
 
 
 def communication_ns(trace: Trace) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.links import lanes_of_rows, links
-from viewer.analyses.names import distinct, flags_where, remembered
+from viewer.analyses.names import flags_where, named_where, names_of, remembered, rows_named
 from viewer.analyses.steps import marks_step
 from viewer.base.ids import Paint
 from viewer.jit.grouping import of_segments, thread_kinds
@@ -152,10 +152,8 @@ def _special_names(trace: Trace) -> I64:
     """int64[strings + 1]: index into HOST_CAUSES of the cause that a name stands for, -1 for none."""
 
     def build() -> I64:
-        s = trace.slices
         out = np.full(len(trace.strings) + 1, -1, np.int64)
-        on_host = np.isin(s.paint, [int(p) for p in HOST_PAINTS])
-        for code in distinct(s.name[on_host]):
+        for code in names_of(trace, *HOST_PAINTS):
             cause = special_cause(trace.text(code))
             if cause:
                 out[code] = HOST_CAUSES.index(cause)
@@ -173,7 +171,7 @@ def _kinds(trace: Trace, begin: int, end: int) -> tuple[I64, I64]:
     of_paint = np.full(256, _OTHER_KIND, np.int64)
     for paint, number in _KIND_OF_PAINT.items():
         of_paint[paint] = number
-    marks = trace.memo("step_mark_names", lambda: flags_where(trace, s.name[s.paint == Paint.ANNOTATION], marks_step))
+    marks = trace.memo("step_mark_names", lambda: named_where(trace, (Paint.ANNOTATION,), marks_step))
     kind, told_by, inherited = (np.empty(end - begin, np.int64) for _ in range(3))
     thread_kinds(
         begin, end, s.parent, s.name, s.paint, of_paint, _special_names(trace), marks, kind, told_by, inherited
@@ -219,8 +217,7 @@ def blocking_calls(trace: Trace) -> I64:
 
     def build() -> I64:
         s = trace.slices
-        rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-        rows = rows[flags_where(trace, s.name[rows], blocks_host)[s.name[rows]]]
+        rows = rows_named(trace, (Paint.RUNTIME,), blocks_host)
         calls, ended = links(trace).last_ends(trace)
         copies = flags_where(trace, s.name[calls], lambda n: "memcpy" in n.lower())[s.name[calls]]
         copies &= (s.dur_ns[calls] >= COPIED_NS) & (s.start_ns[calls] + s.dur_ns[calls] >= ended)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.gpu_work import gpu_work
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import named_where, remembered
 from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.jit.join import AMBIGUOUS, join
 from viewer.store.trace import Trace
@@ -29,6 +29,7 @@ _QUEUES_WORK = re.compile(
 )
 
 
+@remembered
 def queues_work(name: str) -> bool:
     """Whether a call of this name launches a kernel or a graph, copies or fills (no query, wait or event call)."""
     return _QUEUES_WORK.match(name) is not None
@@ -111,7 +112,7 @@ def process_numbers(trace: Trace) -> I64:
 def _build(trace: Trace) -> Links:
     s, work = trace.slices, gpu_work(trace)
     rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-    named = flags_where(trace, s.name[rows], queues_work)
+    named = named_where(trace, (Paint.RUNTIME,), queues_work)
     corr = s.corr[rows]
     keyed = rows[(corr != ABSENT) & (corr != 0)]
     lane = lanes_of_rows(trace, keyed)

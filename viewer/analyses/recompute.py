@@ -12,7 +12,7 @@ from viewer.analyses.ancestors import nearest
 from viewer.analyses.flows import flows
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import named_where, remembered
 from viewer.analyses.optable.modules import forward_of
 from viewer.base.ids import Paint
 from viewer.store.trace import Trace
@@ -30,6 +30,16 @@ _WRAPPER: Final = re.compile(r"^autograd::engine::evaluate_function: .*Checkpoin
 _BACKWARD: Final = re.compile(r"^autograd::engine::evaluate_function|Backward\d*$")
 
 
+@remembered
+def _is_region(name: str) -> bool:
+    return bool(_REGION.search(name) and not _WRAPPER.match(name))
+
+
+@remembered
+def _is_backward(name: str) -> bool:
+    return _BACKWARD.search(name) is not None
+
+
 def recomputed(trace: Trace) -> Bools:
     """Per position of ``gpu_work`` whether it is a forward kernel that runs again. Built once.
 
@@ -42,8 +52,8 @@ def recomputed(trace: Trace) -> Bools:
 def _build(trace: Trace) -> Bools:
     s, work = trace.slices, gpu_work(trace)
     cpu = (s.paint == Paint.OPERATOR) | (s.paint == Paint.PYTHON) | (s.paint == Paint.ANNOTATION)
-    region_name = flags_where(trace, s.name[cpu], lambda n: _REGION.search(n) and not _WRAPPER.match(n))
-    backward_name = flags_where(trace, s.name[s.paint == Paint.OPERATOR], _BACKWARD.search)
+    region_name = named_where(trace, (Paint.OPERATOR, Paint.PYTHON, Paint.ANNOTATION), _is_region)
+    backward_name = named_where(trace, (Paint.OPERATOR,), _is_backward)
     region = np.asarray(cpu & region_name[s.name])
     backward = np.asarray((s.paint == Paint.OPERATOR) & backward_name[s.name] & ~region)
     again = _forward_inside_backward(trace, backward)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from viewer.analyses.ancestors import operator_of_work
 from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.numbering import numbered_rows
 from viewer.base.ids import Paint
 from viewer.store.recorded import numbered
 from viewer.store.trace import Trace
@@ -47,22 +48,18 @@ def _build(trace: Trace) -> RunKinds:
     at = np.flatnonzero(work.paint == Paint.COMPUTE)
     if not len(at):
         return RunKinds(out, shaped)
-    launch = np.full(len(work), -1, np.int64)
-    launch[at] = _launches(trace, work.index[at])
+    launch = _launches(trace, work.index[at])
     inner = operator_of_work(trace)[at]
     shape = np.full(len(at), -1, np.int64)
     launchers = recorded_launchers(trace)
     if len(launchers.rows):
-        number = launchers.number[launchers.place[at[inner >= 0]]]
-        shape[inner >= 0] = number
-        shaped[at[inner >= 0]] = np.array([any(e.dims) for e in launchers.entries], np.bool_)[number]
+        has = inner >= 0
+        number = launchers.number[launchers.place[at[has]]]
+        shape[has] = number
+        shaped[at[has]] = np.array([any(e.dims) for e in launchers.entries], np.bool_)[number]
     operator = np.where(inner >= 0, s.name[np.maximum(inner, 0)], -1).astype(np.int64)
-    number = s.name[work.index[at]].astype(np.int64)
-    for column in (launch[at], shape, operator):
-        # Numbers stay small: one more column at a time, numbered again.
-        part = column - int(column.min())
-        number = np.unique(number * (int(part.max()) + 1) + part, return_inverse=True)[1].astype(np.int64)
-    out[at] = number
+    name = s.name[work.index[at]].astype(np.int64)
+    out[at] = numbered_rows(np.stack((name, launch, shape, operator), axis=1)).number
     return RunKinds(out, shaped)
 
 

@@ -19,6 +19,14 @@ _ANNOTATION = np.uint8(Paint.ANNOTATION)
 
 
 @kernel
+def mark_names(paint: NDArray[np.uint8], name: I32, seen: Bools) -> None:
+    """Mark which names occur with which paint: bool[paints, names + 1], the last name is none (-1)."""
+    none = seen.shape[1] - 1
+    for i in range(len(name)):
+        seen[paint[i], name[i] if name[i] >= 0 else none] = True
+
+
+@kernel
 def nearest_flagged(flagged: Bools, parent: I32, out: I32) -> None:
     """Write for every slice the nearest flagged one at or around it, -1 without one; ``parent`` is -1 at the top."""
     for i in range(len(flagged)):
@@ -206,6 +214,45 @@ def middles(group: I64, ns: I64, fill: I64, values: I64, full: I64, median: I64,
                     middle += 1
             median[g] = middle
         begin = end
+
+
+@kernel
+def middles_and_spreads(group: I64, values: I64, fill: I64, scratch: I64, twice: I64, fourfold: I64) -> None:
+    """Median and median distance from it of each group, as whole numbers.
+
+    Args:
+        group: int64[n], of each value, 0 <= group < groups.
+        values: int64[n].
+        fill: int64[groups], where each group's values go in ``scratch``: bounds of the groups by size; used up.
+        scratch: int64[n].
+        twice: int64[groups] of zeros, gets twice the medians.
+        fourfold: int64[groups] of zeros, gets four times the medians of the distances from the median.
+    """
+    for i in range(len(group)):
+        scratch[fill[group[i]]] = values[i]
+        fill[group[i]] += 1
+    begin: Any = np.int64(0)
+    for g in range(len(fill)):
+        end = fill[g]
+        if end > begin:
+            twice[g] = _middle_sum(scratch, begin, end)
+            for i in range(begin, end):
+                scratch[i] = abs(2 * scratch[i] - twice[g])
+            fourfold[g] = _middle_sum(scratch, begin, end)
+        begin = end
+
+
+@kernel
+def _middle_sum(values: I64, begin: int, end: int) -> Any:
+    """The sum of the two middle ones of [begin, end), twice the middle one of an odd number; orders them anew."""
+    low, high = begin + (end - begin - 1) // 2, begin + (end - begin) // 2
+    _select(values, begin, end, low)
+    other = values[low]
+    if high > low:
+        other = values[high]
+        for i in range(high + 1, end):
+            other = min(other, values[i])
+    return values[low] + other
 
 
 @kernel

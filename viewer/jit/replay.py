@@ -40,3 +40,27 @@ def replay(offset: I64, target: I64, lag: I64, waiting: I64, queue: I64, value: 
                 queue[tail] = t
                 tail += 1
     return tail
+
+
+@kernel
+def replay_in_order(order: I64, offset: I64, target: I64, lag: I64, value: I64) -> None:
+    """As :func:`replay` in an order that it found: ``order`` are the events of its queue that were settled."""
+    for k in range(len(order)):
+        e = order[k]
+        for j in range(offset[e], offset[e + 1]):
+            value[target[j]] = max(value[target[j]], value[e] + lag[j])
+
+
+@kernel
+def places_before(bounds: I64, values: I64, group: I64, wanted: I64, out: I64) -> None:
+    """Write how many values of its group lie before each wanted one; those of group g ascend in [bounds[g], ...)."""
+    for i in range(len(group)):
+        low = bounds[group[i]]
+        high = bounds[group[i] + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if values[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low - bounds[group[i]]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,9 @@ from viewer.store.rules import RuleTable
 from viewer.store.schema import TABLES
 
 T = TypeVar("T")
+
+MOST_TEXTS: Final = 1 << 15
+"""Names that are kept as text, per source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class Trace:
         self.folder: Path | None = None
         """Where the tables are, None in memory."""
         self._memo = Memo()
+        self._texts: dict[int, str] = {}
+        """Those that were asked for: names are, again and again."""
 
     @classmethod
     def open(cls, folder: Path) -> Trace:
@@ -151,7 +156,12 @@ class Trace:
 
     def text(self, string: int) -> str:
         """A name or category by its index; "" for -1."""
-        return self._strings[int(string)].as_py() if string >= 0 else ""
+        found = self._texts.get(string)
+        if found is None:
+            found = self._strings[int(string)].as_py() if string >= 0 else ""
+            if len(self._texts) < MOST_TEXTS:
+                self._texts[int(string)] = found
+        return found
 
     @property
     def strings(self) -> pa.LargeStringArray:

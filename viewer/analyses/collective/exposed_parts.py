@@ -16,6 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.jit.charging import charge
+
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 Intervals = tuple[I64, I64]
@@ -49,6 +51,21 @@ class Part(IntEnum):
 WAITING: Final = (Part.WAIT, Part.PIPELINE_WAIT)
 UNHIDDEN: Final = (Part.STRUCTURAL, Part.SERIALISED, Part.UNHIDDEN)
 NOT_SEPARABLE: Final = (Part.NO_BASELINE, Part.NOT_MATCHED, Part.MEMBERS_MISSING)
+
+
+_CODES: Final = np.array(
+    [
+        Part.UNHIDDEN,
+        Part.STRUCTURAL,
+        Part.SERIALISED,
+        Part.VOLUME,
+        Part.NOT_MATCHED,
+        Part.WAIT,
+        Part.PIPELINE_WAIT,
+    ],
+    np.int64,
+)
+"""As ``jit.charging`` takes them."""
 
 
 class Hiding(IntEnum):
@@ -106,57 +123,32 @@ def split(kernels: Kernels, exposed: Intervals) -> Split:
     if not n or not len(exposed[0]):
         return Split(parts, transfers)
     every = np.arange(n)
-    owner = _first(kernels.start, kernels.end, every)
     known = np.flatnonzero(kernels.known)
     moving = known[np.argsort(kernels.arrived[known], kind="stable")]
-    carrier = _first(kernels.arrived[moving], kernels.end[moving], moving)
     dark = np.flatnonzero(~kernels.known)
-    unknown = _first(kernels.start[dark], kernels.end[dark], dark)
-    edges = [*exposed, *owner[:2], *carrier[:2], *unknown[:2], kernels.ideal[known], kernels.volume[known]]
-    border = np.unique(np.concatenate(edges))
-    begin, length = border[:-1], np.diff(border)
-    shown = _inside(*exposed, begin) >= 0
-    begin, length = begin[shown], length[shown]
-    charged = _at(owner, begin)
-    # What runs on the device without being in the list (nothing does) would be charged to nobody.
-    inside = charged >= 0
-    begin, length, charged = begin[inside], length[inside], charged[inside]
-    by, unmatched = _at(carrier, begin), _at(unknown, begin) >= 0
-    part = np.where(kernels.pipeline[charged], Part.PIPELINE_WAIT, Part.WAIT)
-    part = np.where(unmatched, Part.NOT_MATCHED, part)
-    moves = by >= 0
-    safe = np.maximum(by, 0)
-    ideal = np.array([Part.UNHIDDEN, Part.STRUCTURAL, Part.SERIALISED])[kernels.hiding[safe]]
-    along = np.where(
-        begin < kernels.ideal[safe], ideal, np.where(begin < kernels.volume[safe], Part.VOLUME, kernels.rest[safe])
+    charge(
+        np.stack((*exposed, exposed[0])),
+        _first(kernels.start, kernels.end, every),
+        _first(kernels.arrived[moving], kernels.end[moving], moving),
+        _first(kernels.start[dark], kernels.end[dark], dark),
+        kernels.ideal,
+        kernels.volume,
+        kernels.rest,
+        kernels.hiding,
+        kernels.pipeline,
+        _CODES,
+        parts,
+        transfers,
     )
-    part = np.where(moves, along, part)
-    np.add.at(parts, (part, charged), length)
-    np.add.at(transfers, (kernels.hiding[safe[moves]], charged[moves]), length[moves])
     return Split(parts, transfers)
 
 
-def _first(start: I64, end: I64, number: I64) -> tuple[I64, I64, I64]:
-    """Of intervals in the order of their start: disjoint ones in which each is the first of those that still run."""
-    if not len(start):
-        return start, end, number
-    before = np.concatenate((start[:1], np.maximum.accumulate(end)[:-1]))
+def _first(start: I64, end: I64, number: I64) -> I64:
+    """Of intervals in the order of their start: disjoint ones in which each is the first of those that still run.
+
+    int64[3, k]: starts, ends and numbers.
+    """
+    before = np.concatenate((start[:1], np.maximum.accumulate(end)[:-1])) if len(start) else start
     begin = np.maximum(start, before)
     some = begin < end
-    return begin[some], end[some], number[some]
-
-
-def _inside(start: I64, end: I64, at: I64) -> I64:
-    """Which of disjoint ascending intervals each instant lies in, -1 for none."""
-    if not len(start):
-        return np.full(len(at), -1, np.int64)
-    i = np.searchsorted(start, at, "right") - 1
-    found: I64 = np.where((i >= 0) & (at < end[np.maximum(i, 0)]), i, -1)
-    return found
-
-
-def _at(layer: tuple[I64, I64, I64], at: I64) -> I64:
-    """The number of the interval of a layer that each instant lies in, -1 for none."""
-    i = _inside(layer[0], layer[1], at)
-    out: I64 = np.where(i >= 0, layer[2][np.maximum(i, 0)] if len(layer[2]) else -1, -1)
-    return out
+    return np.stack((begin[some], end[some], number[some]))

@@ -23,7 +23,7 @@ from viewer.analyses.collective.operations import operations
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.host_time import blocks_host
 from viewer.analyses.links import lanes_of_rows, links
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import named_where, rows_named
 from viewer.base.ids import LaneKind, Paint
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -137,7 +137,7 @@ def _build(session: Session, item: Input) -> Held:
 def _enclosing(trace: Trace, rows: I64, pattern: re.Pattern[str]) -> Bools:
     """Whether each row of ``slices`` lies in a slice whose name matches."""
     s = trace.slices
-    wanted = flags_where(trace, s.name, pattern.search)
+    wanted = named_where(trace, Paint, pattern.search)
     out = np.zeros(len(rows), np.bool_)
     open_at = np.flatnonzero(rows >= 0)
     current = rows[open_at]
@@ -203,9 +203,7 @@ def _queued_wait(trace: Trace, launched: I64, following: I64) -> Bools:
     out = np.zeros(len(launched), np.bool_)
     if (s.paint == Paint.SYNC).any():
         return out
-    rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-    calls = flags_where(trace, s.name[rows], _QUEUED_WAIT.search)
-    rows = rows[calls[s.name[rows]]]
+    rows = rows_named(trace, (Paint.RUNTIME,), _QUEUED_WAIT.search)
     both = np.flatnonzero((launched >= 0) & (following >= 0))
     if not len(rows) or not len(both):
         return out
@@ -226,11 +224,9 @@ def _event_waits(trace: Trace) -> dict[tuple[int, int], tuple[I64, I64, I64]]:
 
     def build() -> dict[tuple[int, int], tuple[I64, I64, I64]]:
         s = trace.slices
-        rows = np.flatnonzero(s.paint == Paint.SYNC)
+        rows = rows_named(trace, (Paint.SYNC,), _WAIT_EVENT.search)
         if not len(rows):
             return {}
-        waits = flags_where(trace, s.name[rows], _WAIT_EVENT.search)
-        rows = rows[waits[s.name[rows]]]
         lanes = lanes_of_rows(trace, rows)
         out: dict[tuple[int, int], tuple[I64, I64, I64]] = {}
         for number in np.unique(lanes).tolist():
@@ -248,11 +244,7 @@ def _event_waits(trace: Trace) -> dict[tuple[int, int], tuple[I64, I64, I64]]:
 def _host_waited(trace: Trace, end: I64, begun: I64) -> Bools:
     """Whether a blocking call began before a communication ended and returned after it, before the next launch."""
     s = trace.slices
-    rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-    blocking = flags_where(trace, s.name[rows], blocks_host) if len(rows) else None
-    if blocking is None:
-        return np.zeros(len(end), np.bool_)
-    rows = rows[blocking[s.name[rows]]]
+    rows = rows_named(trace, (Paint.RUNTIME,), blocks_host)
     if not len(rows):
         return np.zeros(len(end), np.bool_)
     start = s.start_ns[rows]

@@ -13,7 +13,7 @@ from viewer.analyses.collective.call_inputs import Calls, read_calls
 from viewer.analyses.collective.kinds import Kind, kind_of
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
-from viewer.analyses.names import distinct, flags_where
+from viewer.analyses.names import distinct, named_where
 from viewer.analyses.steps import is_kernel
 from viewer.base.dtypes import element_bytes
 from viewer.base.ids import ABSENT, Paint
@@ -128,7 +128,7 @@ def _described(trace: Trace, rows: I64) -> I64:
 def _enclosing_call(trace: Trace, call_of: I64) -> I64:
     """The innermost record_param_comms range around each launch call (-1 without a call), -1 where there is none."""
     s = trace.slices
-    wanted = flags_where(trace, s.name, lambda text: text == CALL_NAME) if len(s) else np.zeros(1, np.bool_)
+    wanted = named_where(trace, Paint, lambda text: text == CALL_NAME) if len(s) else np.zeros(1, np.bool_)
     found = np.full(len(call_of), -1, np.int64)
     if not wanted.any():
         return found

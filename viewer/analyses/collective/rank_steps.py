@@ -13,7 +13,7 @@ from viewer.analyses.attribution import device_gaps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idle import idle
 from viewer.analyses.links import lanes_of_rows
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import rows_named
 from viewer.analyses.steps import step_table
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import Selection, TimeRange
@@ -182,10 +182,11 @@ def host_spans(trace: Trace, names: re.Pattern[str]) -> Intervals:
 
 def _spans(trace: Trace, names: re.Pattern[str]) -> Intervals:
     s = trace.slices
-    rows = np.flatnonzero(np.isin(s.paint, [int(p) for p in _HOST_PAINTS]))
-    rows = rows[flags_where(trace, s.name[rows], names.search)[s.name[rows]]]
+    rows = rows_named(trace, _HOST_PAINTS, names.search)
+    if not len(rows):
+        return rows, rows
     on_thread = np.array([lane.kind is LaneKind.THREAD for lane in trace.lanes], np.bool_)
-    rows = rows[on_thread[lanes_of_rows(trace, rows)]] if len(rows) else rows
+    rows = rows[on_thread[lanes_of_rows(trace, rows)]]
     rows = rows[np.argsort(s.start_ns[rows], kind="stable")]
     start = s.start_ns[rows]
     found: Intervals = union(start, start + s.dur_ns[rows])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.kernel_costs import (
     largest_kernels,
+    made_once,
     much_of,
     rank_costs,
     share_of_step,
@@ -46,7 +47,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     cancel.check()
     usual = _usual(session)
     cancel.check()
-    excess = partial(_excess, usual=usual, card=session.card)
+    excess = made_once(partial(_excess, usual=usual, card=session.card))
     costs = rank_costs(session, excess)
     top = worst(costs)
     if top is None:

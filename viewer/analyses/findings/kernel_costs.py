@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.attribution import device_span
-from viewer.analyses.collective.rank_steps import RankStep
 from viewer.analyses.findings.base import Evidence
 from viewer.analyses.findings.steady import steady_of, steady_steps
 from viewer.analyses.findings.whatif import saved_by_leaving_out
@@ -48,14 +47,27 @@ def rank_costs(session: Session, amount: Amount) -> list[RankCost]:
 
 def rank_cost(session: Session, group: RankGroup, amount: Amount) -> RankCost:
     """The cost of one rank."""
-    sums = [_step_sum(session, step, amount) for step in steady_of(session, group.id)]
-    whole = sum(float(np.nansum(amount(session.inputs[i].trace))) for i in group.inputs)
-    return RankCost(group, np.array(sums, np.float64), whole)
+    found = ((i, amount(session.inputs[i].trace)) for i in group.inputs)
+    values = {i: np.where(np.isnan(value), 0.0, value) for i, value in found}
+    steps = steady_of(session, group.id)
+    sums = np.zeros(len(steps))
+    if any(value.any() for value in values.values()):
+        for k, step in enumerate(steps):
+            sums[k] = values[step.input][gpu_work(session.inputs[step.input].trace).positions(step.rows)].sum()
+    return RankCost(group, sums, sum(float(values[i].sum()) for i in group.inputs))
 
 
-def _step_sum(session: Session, step: RankStep, amount: Amount) -> float:
-    trace = session.inputs[step.input].trace
-    return float(np.nansum(amount(trace)[gpu_work(trace).positions(step.rows)]))
+def made_once(amount: Amount) -> Amount:
+    """The same amount, made once for each file: for as long as a detector works with it."""
+    kept: dict[Trace, F64] = {}
+
+    def of(trace: Trace) -> F64:
+        found = kept.get(trace)
+        if found is None:
+            found = kept[trace] = amount(trace)
+        return found
+
+    return of
 
 
 def worst(costs: list[RankCost]) -> RankCost | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.findings.base import JobFinding
-from viewer.analyses.findings.kernel_costs import largest_kernels, much_of, rank_costs, step_saving, worst
+from viewer.analyses.findings.kernel_costs import largest_kernels, made_once, much_of, rank_costs, step_saving, worst
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.recompute import recomputed
 from viewer.base.units import format_share
@@ -25,14 +25,15 @@ compute (one forward pass beside one forward and two backward ones)."""
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
     """At most one finding."""
-    costs = rank_costs(session, recomputed_ns)
+    again = made_once(recomputed_ns)
+    costs = rank_costs(session, again)
     cancel.check()
     top = worst(costs)
     if top is None:
         return
     own = top.median_ns
     much = much_of(session, top, own)
-    saving = step_saving(session, top, own, recomputed_ns)
+    saving = step_saving(session, top, own, again)
     whole = sum(_compute_ns(session.inputs[i].trace) for i in top.group.inputs)
     yield JobFinding(
         id="recompute/all",
@@ -43,7 +44,7 @@ def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
         saving_how=saving.how
         + "Time of the forward kernels that run again, summed per step, median over the steps. An upper bound: without "
         "recomputation their results take memory, which may not be there.",
-        evidence=tuple(largest_kernels(session, top, recomputed_ns, "again", 4)),
+        evidence=tuple(largest_kernels(session, top, again, "again", 4)),
         next_step="Where the Memory panel shows room, recompute less: selective recomputation (Megatron "
         "--recompute-granularity selective, torch's selective activation checkpointing), or fewer layers. Where "
         "memory is full it is the price of fitting in.",

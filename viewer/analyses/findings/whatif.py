@@ -8,18 +8,18 @@ The replay knows no queue of the host and no shared link.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.alignment import align
 from viewer.analyses.collective.dependencies import Dependencies, dependencies
-from viewer.analyses.collective.engine import Engine
+from viewer.analyses.collective.engine import Replay
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.collective.waits import doubt
-from viewer.analyses.findings.steady import steady_steps
+from viewer.analyses.findings.steady import SteadySteps, steady_steps
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
 from viewer.base.ids import ABSENT, Paint
@@ -170,20 +170,42 @@ def _by_event(graph: Dependencies, less: I64) -> I64:
     return out
 
 
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """The steps as they were: the graph, its replay, and per step when its last shared operation was ready."""
+
+    graph: Dependencies
+    replay: Replay
+    ends: I64
+    steady: SteadySteps
+
+
+def _seen(session: Session) -> _Seen | None:
+    """What changes are held against; None where they tell nothing. Built once."""
+
+    def build() -> _Seen | None:
+        if session.clock_method != "collectives":
+            return None
+        if (doubt(session)[np.unique(everything(session).node)] == ABSENT).any():
+            return None  # a rank that is not connected would hold nobody up
+        graph = _whole_pipelines(session, dependencies(session))
+        steady = steady_steps(session)
+        if len(set(np.unique(graph.rank[graph.rank >= 0]).tolist())) < 2 or not steady.count:
+            return None
+        found = Replay(graph, steady.count)
+        return _Seen(graph, found, found.ends(found.replayed(graph.lag)), steady)
+
+    return session.clocked_memo("steps_replayed", build)
+
+
 def _saved(session: Session, change: Callable[[Dependencies], Dependencies]) -> int | None:
-    if session.clock_method != "collectives":
+    seen = _seen(session)
+    if seen is None:
         return None
-    if (doubt(session)[np.unique(everything(session).node)] == ABSENT).any():
-        return None  # a rank that is not connected would hold nobody up
-    graph = _whole_pipelines(session, dependencies(session))
-    ranks = tuple(sorted({int(r) for r in np.unique(graph.rank) if r >= 0}))
-    steady = steady_steps(session)
-    if len(ranks) < 2 or not steady.count:
-        return None
-    engine, other = Engine(graph, ranks, steady.count), Engine(change(graph), ranks, steady.count)
-    before = engine.ends(engine.run(np.ones(len(engine.own_time))))
-    after = other.ends(other.run(np.ones(len(other.own_time))))
-    gain = (before - after)[steady.first :]
+    other = change(seen.graph)
+    same = other.source is seen.graph.source and other.target is seen.graph.target
+    engine = seen.replay if same else Replay(other, seen.steady.count)
+    gain = (seen.ends - engine.ends(engine.replayed(other.lag)))[seen.steady.first :]
     return max(0, round(float(np.median(gain)))) if len(gain) else None
 
 

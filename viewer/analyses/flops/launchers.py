@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.ancestors import operator_of_work
 from viewer.analyses.flops.shapes import Recorded, recorded
+from viewer.analyses.numbering import numbered_values
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -45,9 +46,10 @@ def recorded_launchers(trace: Trace) -> Launchers:
 
     def build() -> Launchers:
         inner = operator_of_work(trace)
-        rows, inverse = np.unique(inner[inner >= 0], return_inverse=True)
+        has = inner >= 0
+        rows, _, number = numbered_values(inner[has])
         place = np.full(len(inner), -1, np.int64)
-        place[inner >= 0] = inverse
+        place[has] = number
         return Launchers(rows, *recorded(trace, rows), place)
 
     return trace.memo("recorded_launchers", build)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from viewer.analyses.flops.launchers import recorded_launchers
 from viewer.analyses.flops.main_kernels import FAMILY_NAMES, NONE, family_of, full_fp32
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
-from viewer.analyses.names import distinct, flags_where
+from viewer.analyses.names import named_where, names_of
+from viewer.analyses.numbering import numbered_rows, numbered_values
 from viewer.base.ids import Paint
+from viewer.jit.grouping import sum_by_group
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -108,7 +110,7 @@ def families(trace: Trace) -> NDArray[np.uint8]:
         work = gpu_work(trace)
         names = trace.slices.name[work.index]
         of_name = np.zeros(len(trace.strings) + 1, np.uint8)
-        for code in distinct(names[work.paint == Paint.COMPUTE]):
+        for code in names_of(trace, Paint.COMPUTE):
             of_name[code] = family_of(trace.text(code))
         return np.where(work.paint == Paint.COMPUTE, of_name[names], np.uint8(NONE)).astype(np.uint8)
 
@@ -126,10 +128,10 @@ def _build(trace: Trace) -> Ledger:
 
     # The kernels of a call that do its products: those that are known as such by name, else all it launched itself.
     owned = np.flatnonzero((owner >= 0) & compute)
-    rows, place = np.unique(owner[owned], return_inverse=True)
+    rows, _, place = numbered_values(owner[owned])
     named = np.bincount(place, by_name[owned] != NONE, len(rows)) > 0
     main = owned[np.where(named[place], by_name[owned] != NONE, True)]
-    rows, place = np.unique(owner[main], return_inverse=True)
+    rows, _, place = numbered_values(owner[main])
     rows, place, main = _innermost(around, s.parent, rows, place, main)
 
     numbers, costs, why = _costs(trace, rows, place, main)
@@ -150,7 +152,6 @@ def _build(trace: Trace) -> Ledger:
 
     matters = family != NONE
     without = np.flatnonzero(matters & (cost < 0))
-    reasons = _reasons(trace, without, owner, rows, why)
     return Ledger(
         flops,
         moved,
@@ -160,7 +161,7 @@ def _build(trace: Trace) -> Ledger:
         np.bincount(numbers[known], minlength=len(costs)).astype(np.int64),
         rows[known],
         numbers[known],
-        *_gaps(trace, without, reasons, family),
+        *_gaps(trace, without, _reasons(trace, without, owner, rows, why), family),
         int(length[matters & (cost >= 0)].sum()),
         int(length[without].sum()),
     )
@@ -169,7 +170,7 @@ def _build(trace: Trace) -> Ledger:
 def _nearest_listed(trace: Trace) -> NDArray[np.int32]:
     """For every slice the nearest operator of the table at or around it; -1 without one."""
     s = trace.slices
-    listed = flags_where(trace, s.name[s.paint == Paint.OPERATOR], formula_of)
+    listed = named_where(trace, (Paint.OPERATOR,), formula_of)
     return nearest(trace, np.asarray((s.paint == Paint.OPERATOR) & listed[s.name]))
 
 
@@ -178,13 +179,15 @@ def _innermost(around: NDArray[np.int32], parent: I64, rows: I64, place: I64, ma
 
     ``around`` and ``parent`` have one entry per slice; ``place`` says to which of ``rows`` each of ``main`` belongs.
     """
-    outer = np.zeros(len(rows), np.bool_)
+    outside = np.zeros(len(parent), np.bool_)
     current = rows
     while len(current):
         above = parent[current]
-        above = np.where(above >= 0, around[np.maximum(above, 0)], -1)
-        current = np.unique(above[above >= 0]).astype(np.int64)
-        outer |= np.isin(rows, current)
+        above = above[above >= 0]
+        above = around[above]
+        current = np.unique(above[(above >= 0) & ~outside[above]]).astype(np.int64)
+        outside[current] = True
+    outer = outside[rows]
     if not outer.any():
         return rows, place.astype(np.int64), main
     keep = ~outer[place]
@@ -192,8 +195,15 @@ def _innermost(around: NDArray[np.int32], parent: I64, rows: I64, place: I64, ma
     return rows[~outer], number[place[keep]].astype(np.int64), main[keep]
 
 
-def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Cost], list[str]]:
-    """Per call the number of its cost (-1: unknown), the distinct costs, and per call why it is unknown ("")."""
+class Why(NamedTuple):
+    """Why costs are unknown: the reasons, and for each call which of them, -1 where its cost is known."""
+
+    texts: list[str]
+    of_call: I64
+
+
+def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Cost], Why]:
+    """Per call the number of its cost (-1: unknown), the distinct costs, and why others are unknown."""
     s, work = trace.slices, gpu_work(trace)
     number, entries = recorded_launchers(trace).of(trace, rows)
     order = np.argsort(place, kind="stable")
@@ -201,23 +211,21 @@ def _costs(trace: Trace, rows: I64, place: I64, main: I64) -> tuple[I64, list[Co
     kernels = s.name[work.index[main]][order]
     ran, sets = _kernel_sets(kernels, begin)
     names = s.name[rows].astype(np.int64)
-    kind = np.zeros(len(rows), np.int64)
-    for column in (names, number, ran):  # numbered again with each, so numbers stay small
-        low = int(column.min(initial=0))
-        spread = int(column.max(initial=0)) - low + 1
-        _, first, kind = np.unique(kind * spread + column - low, return_index=True, return_inverse=True)
+    _, first, kind = numbered_rows(np.stack((names, number, ran), axis=1))
     costs: dict[Cost, int] = {}
-    known, reason = np.full(len(first), -1, np.int64), [""] * len(first)
+    reasons: dict[str, int] = {}
+    known, reason = np.full(len(first), -1, np.int64), np.full(len(first), -1, np.int64)
     for k in np.argsort(first).tolist():  # in the order in which they were first called
         i = int(first[k])
         r = entries[int(number[i])]
         call = Call(trace.text(names[i]), r.dims, r.types, r.values, tuple(map(trace.text, sets[ran[i]])))
         cost = _on_matrix_units(cost_of(call), call.kernels)
         if isinstance(cost, str):
-            reason[k] = trace.args_problem if not call.dims and trace.args_problem else cost
+            text = trace.args_problem if not call.dims and trace.args_problem else cost
+            reason[k] = reasons.setdefault(text, len(reasons))
         else:
             known[k] = costs.setdefault(cost, len(costs))
-    return known[kind], list(costs), [reason[k] for k in kind.tolist()]
+    return known[kind], list(costs), Why(list(reasons), reason[kind])
 
 
 def _kernel_sets(kernels: NDArray[np.int32], begin: I64) -> tuple[I64, list[tuple[int, ...]]]:
@@ -227,10 +235,10 @@ def _kernel_sets(kernels: NDArray[np.int32], begin: I64) -> tuple[I64, list[tupl
     """
     out, single = np.empty(len(begin) - 1, np.int64), np.diff(begin) == 1
     numbers: dict[tuple[int, ...], int] = {}
-    distinct_names, place = np.unique(kernels[begin[:-1][single]], return_inverse=True)
-    for name in distinct_names.tolist():
+    found = numbered_values(kernels[begin[:-1][single]])
+    for name in found.keys.tolist():
         numbers[name,] = len(numbers)
-    out[single] = place
+    out[single] = found.number
     for i in np.flatnonzero(~single).tolist():
         names = tuple(dict.fromkeys(kernels[begin[i] : begin[i + 1]].tolist()))
         out[i] = numbers.setdefault(names, len(numbers))
@@ -248,41 +256,48 @@ def _family_numbers(costs: list[Cost]) -> NDArray[np.uint8]:
     return np.array([FAMILY_NAMES.index(c.family) for c in costs], np.uint8)
 
 
-def _reasons(trace: Trace, without: I64, owner: I64, rows: I64, why: list[str]) -> list[tuple[str, int]]:
-    """Per piece of work without FLOPs the reason and the name of its operator (index into strings, -1)."""
+def _reasons(trace: Trace, without: I64, owner: I64, rows: I64, why: Why) -> tuple[list[str], I64, I64]:
+    """Why work has no FLOPs: the reasons, and per piece of work which of them and its operator's name (-1: none)."""
     s, inner = trace.slices, operator_of_work(trace)
-    call = links(trace).call_of
-    graph = graph_calls(trace)
-    out = []
-    for at in without.tolist():
-        row, op = int(owner[at]), int(inner[at])
-        i = int(np.searchsorted(rows, row)) if row >= 0 else len(rows)
-        if call[at] >= 0 and graph[s.name[call[at]]]:
-            out.append((IN_GRAPH, -1))
-        elif i < len(rows) and rows[i] == row and why[i]:
-            out.append((why[i], int(s.name[row])))
-        elif op >= 0:
-            out.append((UNKNOWN_OPERATOR, int(s.name[op])))
-        else:
-            out.append((NO_LAUNCH, -1))
-    return out
+    texts = [IN_GRAPH, NO_LAUNCH, UNKNOWN_OPERATOR, *why.texts]
+    reason, name = np.ones(len(without), np.int64), np.full(len(without), -1, np.int64)
+    call, row, op = links(trace).call_of[without], owner[without], inner[without]
+    known = op >= 0
+    reason[known], name[known] = 2, s.name[op[known]]
+    if len(rows):
+        at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
+        told = (row >= 0) & (rows[at] == row) & (why.of_call[at] >= 0)
+        reason[told], name[told] = 3 + why.of_call[at[told]], s.name[row[told]]
+    graph = (call >= 0) & graph_calls(trace)[s.name[np.maximum(call, 0)]]
+    reason[graph], name[graph] = 0, -1
+    return texts, reason, name
 
 
 def _gaps(
-    trace: Trace, without: I64, reasons: list[tuple[str, int]], family: NDArray[np.uint8]
+    trace: Trace, without: I64, reasons: tuple[list[str], I64, I64], family: NDArray[np.uint8]
 ) -> tuple[tuple[Gap, ...], I64]:
     """What does not count, the longest first, and per position of ``gpu_work`` which of these it is in."""
     work = gpu_work(trace)
-    groups: dict[tuple[str, int, int], list[int]] = defaultdict(list)
-    for at, (why, name) in zip(without.tolist(), reasons, strict=True):
-        groups[why, name, int(family[at])].append(at)
-    out, places = [], np.full(len(work), -1, np.int64)
-    for (why, name, kind), members in groups.items():
-        at = np.array(members, np.int64)
-        length = work.end_ns[at] - work.start_ns[at]
-        longest = int(work.index[at[int(np.argmax(length))]])
-        out.append((Gap(why, trace.text(name), FAMILY_NAMES[kind], len(at), int(length.sum()), longest), at))
-    out.sort(key=lambda pair: (-pair[0].sum_ns, pair[0].why, pair[0].operator))
-    for number, (_, at) in enumerate(out):
-        places[at] = number
-    return tuple(gap for gap, _ in out), places
+    texts, reason, name = reasons
+    places = np.full(len(work), -1, np.int64)
+    if not len(without):
+        return (), places
+    found = numbered_rows(np.stack((reason, name, family[without].astype(np.int64)), axis=1))
+    length = work.end_ns[without] - work.start_ns[without]
+    count = len(found.keys)
+    sums, most, longest = (np.zeros(count, np.int64) for _ in range(3))
+    sum_by_group(found.number, length, sums)
+    np.maximum.at(most, found.number, length)
+    top = np.flatnonzero(length == most[found.number])[::-1]
+    longest[found.number[top]] = top  # the first of the longest: the last one written
+    kernels = np.bincount(found.number, minlength=count)
+    rows = work.index[without[longest]]
+    gaps = [
+        Gap(texts[why], trace.text(code), FAMILY_NAMES[kind], int(kernels[k]), int(sums[k]), int(rows[k]))
+        for k, (why, code, kind) in enumerate(found.keys.tolist())
+    ]
+    ranking = sorted(range(count), key=lambda k: (-gaps[k].sum_ns, gaps[k].why, gaps[k].operator, found.first[k]))
+    rank = np.empty(count, np.int64)
+    rank[ranking] = np.arange(count)
+    places[without] = rank[found.number]
+    return tuple(gaps[k] for k in ranking), places

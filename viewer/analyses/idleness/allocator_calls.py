@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.host_time import allocates
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import rows_named
 from viewer.analyses.steps import step_table
 from viewer.base.ids import Paint
 from viewer.store.trace import Trace
@@ -32,8 +32,7 @@ def allocator_calls(trace: Trace) -> AllocatorCalls:
 
 def _build(trace: Trace) -> AllocatorCalls:
     s, steps = trace.slices, step_table(trace).steps
-    rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-    rows = rows[flags_where(trace, s.name[rows], allocates)[s.name[rows]]]
+    rows = rows_named(trace, (Paint.RUNTIME,), allocates)
     rows = rows[np.argsort(s.start_ns[rows], kind="stable")]
     count, ns = np.zeros(len(steps), np.int64), np.zeros(len(steps), np.int64)
     begun = s.start_ns[rows]

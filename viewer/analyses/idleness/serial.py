@@ -21,7 +21,7 @@ from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.host_time import blocking_calls
 from viewer.analyses.idleness.split import event_waits
 from viewer.analyses.links import lanes_of_rows, links
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import rows_named
 from viewer.base.ids import Paint
 from viewer.jit.intervals import running_end
 from viewer.store.trace import Trace
@@ -127,8 +127,7 @@ def _wait_queued(trace: Trace, before: I64, call: I64) -> NDArray[np.bool_]:
     """Whether the thread of the second launch made a stream wait for an event after the first launch."""
     s = trace.slices
     out = np.zeros(len(call), np.bool_)
-    rows = np.flatnonzero(s.paint == Paint.RUNTIME)
-    rows = rows[flags_where(trace, s.name[rows], _WAITS_FOR_EVENT.match)[s.name[rows]]]
+    rows = rows_named(trace, (Paint.RUNTIME,), _WAITS_FOR_EVENT.match)
     lanes, of_rows = lanes_of_rows(trace, np.maximum(call, 0)), lanes_of_rows(trace, rows)
     for lane in np.unique(of_rows):
         made = np.sort(s.start_ns[rows[of_rows == lane]])

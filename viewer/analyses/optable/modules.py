@@ -13,7 +13,7 @@ from viewer.analyses.ancestors import nearest
 from viewer.analyses.flows import flows
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import links
-from viewer.analyses.names import flags_where
+from viewer.analyses.names import flags_where, named_where
 from viewer.analyses.optable.nest import Nest
 from viewer.base.ids import ABSENT, Paint
 from viewer.store.trace import Trace
@@ -36,7 +36,7 @@ def operator_nest(trace: Trace) -> Nest:
 
 def _modules(trace: Trace) -> Nest:
     s = trace.slices
-    named = flags_where(trace, s.name[s.paint == Paint.PYTHON], lambda name: name.startswith(PREFIX))
+    named = named_where(trace, (Paint.PYTHON,), lambda name: name.startswith(PREFIX))
     return Nest.of(trace, np.asarray((s.paint == Paint.PYTHON) & named[s.name]))
 
 
@@ -87,7 +87,7 @@ def by_sequence_number(trace: Trace) -> tuple[I64, I64]:
     """
     s = trace.slices
     operator = s.paint == Paint.OPERATOR
-    if not flags_where(trace, s.name[operator], _BACKWARD.search).any():
+    if not named_where(trace, (Paint.OPERATOR,), _BACKWARD.search).any():
         return _NONE, _NONE
     rows = np.flatnonzero(operator & (s.args_off != ABSENT))
     rows = rows[np.argsort(s.args_off[rows], kind="stable")]
