@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.gpu_work import Unions, gpu_work, unions, unions_of
+from viewer.analyses.gpu_work import gpu_work, unions
+from viewer.analyses.numbering import numbered_values
 from viewer.base.ids import Paint
-from viewer.jit.intervals import clip, gaps, group_stats, intersect, subtract, total
+from viewer.jit.intervals import gaps, group_stats
+from viewer.jit.states import BLOCK, block_sums, class_states, sums_before, sums_by_part
 from viewer.store.trace import Trace
 
 Window = tuple[int, int]
@@ -43,18 +46,19 @@ class DeviceFigures:
             raise AssertionError(f"the parts of the span add up to {parts}, not to {self.span_ns} ns")
 
 
-def figures(u: Unions, gpu_events: int, span_ns: int) -> DeviceFigures:
-    """The figures of unions that lie inside a span."""
-    comm, busy = total(*u.comm), total(*u.busy)
-    overlap = total(*intersect(*u.comm, *u.compute))
+def _figures(spent: Sequence[int], gpu_events: int, span_ns: int) -> DeviceFigures:
+    """The figures of a span: how long each set of classes ran in it, ns, by the bits of ``jit.states``."""
+    _, comm, compute, both, memory, comm_memory, compute_memory, all_three = spent
+    busy = sum(spent[1:])
+    overlap = both + all_three
     return DeviceFigures(
         gpu_events=gpu_events,
-        comm_ns=comm,
-        compute_ns=total(*u.compute),
-        memory_ns=total(*u.memory),
+        comm_ns=comm + comm_memory + overlap,
+        compute_ns=compute + compute_memory + overlap,
+        memory_ns=memory + comm_memory + compute_memory + all_three,
         overlap_ns=overlap,
-        comm_exposed_ns=comm - overlap,
-        memory_exposed_ns=total(*subtract(*u.memory, *u.work)),
+        comm_exposed_ns=comm + comm_memory,
+        memory_exposed_ns=memory,
         busy_ns=busy,
         span_ns=span_ns,
         idle_ns=span_ns - busy,
@@ -63,9 +67,65 @@ def figures(u: Unions, gpu_events: int, span_ns: int) -> DeviceFigures:
 
 def figures_of(start: NDArray[np.int64], end: NDArray[np.int64], paint: NDArray[np.uint8]) -> DeviceFigures | None:
     """The figures of a set of intervals sorted by start over their own span; None when there are none."""
-    if not len(start):
-        return None
-    return figures(unions_of(start, end, paint), len(start), int(end.max()) - int(start[0]))
+    return figures_of_parts(start, end, paint, np.array([0, len(start)], np.int64))[0] if len(start) else None
+
+
+def figures_of_parts(
+    start: NDArray[np.int64], end: NDArray[np.int64], paint: NDArray[np.uint8], bounds: NDArray[np.int64]
+) -> list[DeviceFigures]:
+    """As :func:`figures_of` for the parts [bounds[i], bounds[i + 1]) of the intervals, of which none is empty."""
+    found = np.zeros((len(bounds) - 1, 9), np.int64)
+    scratch = 2 * int(np.diff(bounds).max(initial=0))
+    sums_by_part(start, end, paint, bounds, np.empty(scratch, np.int64), np.empty(scratch, np.uint8), found)
+    return [
+        _figures(spent[:8], count, spent[8] - first)
+        for spent, count, first in zip(
+            found.tolist(), np.diff(bounds).tolist(), start[bounds[:-1]].tolist(), strict=True
+        )
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """Which classes run when: ``state`` uint8[n] (bits of ``jit.states``) from each ``time`` int64[n] to the next.
+
+    Before the first time nothing runs, and after the last.
+    """
+
+    time: NDArray[np.int64]
+    state: NDArray[np.uint8]
+    _blocks: NDArray[np.int64]
+
+    def before(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[len(at), 8]: how long each state lasted before some instants."""
+        out = np.zeros((len(at), 8), np.int64)
+        sums_before(self.time, self.state, self._blocks, at, out)
+        return out
+
+    def whole(self) -> list[int]:
+        """How long each state lasted in all."""
+        found: list[int] = self.before(self.time[-1:])[0].tolist() if len(self.time) else [0] * 8
+        return found
+
+
+def states(trace: Trace, device: int) -> States:
+    """Which classes of a device's work run when, raw ns. Built once per trace and device."""
+
+    def build() -> States:
+        work = gpu_work(trace)
+        part = work.of_device(device)
+        return _states_of(work.start_ns[part], work.end_ns[part], work.paint[part])
+
+    return trace.memo(("states", device), build)
+
+
+def _states_of(start: NDArray[np.int64], end: NDArray[np.int64], paint: NDArray[np.uint8]) -> States:
+    time, state = np.empty(2 * len(start), np.int64), np.empty(2 * len(start), np.uint8)
+    n = class_states(start, end, paint, time, state)
+    time, state = time[:n].copy(), state[:n].copy()
+    blocks = np.zeros((max(0, n - 1) // BLOCK + 1, 8), np.int64)
+    block_sums(time, state, blocks)
+    return States(time, state, blocks)
 
 
 def device_span(trace: Trace, device: int) -> Window | None:
@@ -100,12 +160,34 @@ def attribute(trace: Trace, device: int, window: Window | None = None) -> Device
     span = device_span(trace, device)
     if span is None or (window is not None and window[1] <= window[0]):
         return None
-    whole = unions(trace, device)
+    found = states(trace, device)
     if window is None:
         part = gpu_work(trace).of_device(device)
-        return figures(whole, part.stop - part.start, span[1] - span[0])
-    cut = Unions(*(clip(*u, *window) for u in (whole.comm, whole.compute, whole.memory, whole.work, whole.busy)))
-    return figures(cut, touching(trace, device, window), window[1] - window[0])
+        return _figures(found.whole(), part.stop - part.start, span[1] - span[0])
+    before = found.before(np.array(window, np.int64))
+    return _figures((before[1] - before[0]).tolist(), touching(trace, device, window), window[1] - window[0])
+
+
+def attribute_many(trace: Trace, device: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> ManyFigures | None:
+    """Parts of many windows [start, end) of raw ns at once; None when the device has no GPU work at all."""
+    if device_span(trace, device) is None:
+        return None
+    found = states(trace, device)
+    spent = found.before(np.ascontiguousarray(end)) - found.before(np.ascontiguousarray(start))
+    busy = spent[:, 1:].sum(axis=1)
+    compute = spent[:, [2, 3, 6, 7]].sum(axis=1)
+    return ManyFigures(end - start, compute, spent[:, [1, 5]].sum(axis=1), spent[:, 4].copy(), end - start - busy)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyFigures:
+    """As :class:`DeviceFigures` for many windows; int64[windows] each."""
+
+    span_ns: NDArray[np.int64]
+    compute_ns: NDArray[np.int64]
+    comm_exposed_ns: NDArray[np.int64]
+    memory_exposed_ns: NDArray[np.int64]
+    idle_ns: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +250,8 @@ def _block_keys(trace: Trace, device: int) -> tuple[NDArray[np.int64], NDArray[n
     work = gpu_work(trace)
     part = work.of_device(device)
     key = trace.slices.name[work.index[part]].astype(np.int64) * 16 + work.paint[part]
-    distinct, inverse = np.unique(key, return_inverse=True)
-    return distinct, inverse.astype(np.int64)
+    found = numbered_values(key)
+    return found.keys, found.number
 
 
 @dataclass(frozen=True, slots=True)

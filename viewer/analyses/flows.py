@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import call_of_gpu, launched_under
 from viewer.base.ids import ABSENT
+from viewer.jit.lanes import number_keys
+from viewer.jit.ordering import group_stable
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -23,7 +26,10 @@ class Flows:
 
     source: I64
     target: I64
-    _by_target: I64
+
+    @cached_property
+    def _by_target(self) -> I64:
+        return np.argsort(self.target, kind="stable")
 
     def leaving(self, row: int) -> I64:
         """Where the arrows from a slice arrive."""
@@ -58,18 +64,17 @@ def _build(trace: Trace) -> Flows:
     first = np.ones(len(at), np.bool_)
     first[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
     source, target = source[first], target[first]
-    return Flows(source, target, np.argsort(target, kind="stable"))
+    return Flows(source, target)
 
 
 def _by_id(cat: NDArray[np.int32], ident: I64, time: I64, rank: I64) -> I64:
-    """The order by category, id, time and rank of ends that lie in the order of time."""
+    """An order in which ends of one category and id are together, by time and rank. They lie in the order of time."""
     if ((time[1:] == time[:-1]) & (rank[1:] < rank[:-1])).any():
         out: I64 = np.lexsort((rank, time, ident, cat))
         return out
-    small = len(ident) == 0 or (int(ident.min()) >= 0 and int(ident.max()) < 1 << 40 and int(cat.max()) < 1 << 22)
-    if not small:
-        return np.lexsort((ident, cat))
-    return np.argsort(((cat.astype(np.int64) + 1) << 40) | ident, kind="stable")
+    number = np.empty(len(ident), np.int32)
+    chains = number_keys(np.stack((cat.astype(np.int64), ident), axis=1), number)
+    return group_stable(number, len(chains))[0].astype(np.int64)
 
 
 def onward(trace: Trace, row: int) -> list[int]:

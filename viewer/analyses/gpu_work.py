@@ -119,19 +119,14 @@ class Unions:
     busy: Intervals
 
 
-def unions_of(start: I64, end: I64, paint: U8) -> Unions:
-    """Unions by class of intervals sorted by start."""
-    comm, compute, memory = 1 << Paint.COMM, 1 << Paint.COMPUTE, 1 << Paint.MEMORY
-    masks = (comm, compute, memory, comm | compute, comm | compute | memory)
-    return Unions(*(union_of(start, end, paint, mask) for mask in masks))
-
-
 def unions(trace: Trace, device: int) -> Unions:
     """Unions by class of all the work of one device, raw ns. Built once per trace and device."""
 
     def build() -> Unions:
         work = gpu_work(trace)
         part = work.of_device(device)
-        return unions_of(work.start_ns[part], work.end_ns[part], work.paint[part])
+        comm, compute, memory = 1 << Paint.COMM, 1 << Paint.COMPUTE, 1 << Paint.MEMORY
+        masks = (comm, compute, memory, comm | compute, comm | compute | memory)
+        return Unions(*(union_of(work.start_ns[part], work.end_ns[part], work.paint[part], mask) for mask in masks))
 
     return trace.memo(("unions", device), build)

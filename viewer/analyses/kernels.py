@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.numbering import numbered_values
 from viewer.base.ids import Paint
 from viewer.jit.intervals import group_stats
 from viewer.store.rules import COLLECTIVE_METADATA, ClassRule, RuleTable
@@ -135,12 +136,21 @@ def _keys(trace: Trace) -> tuple[I64, I64]:
     """Distinct (name, category, class, described by metadata) of the GPU work as numbers, and each event's place."""
     work, s = gpu_work(trace), trace.slices
     rows = work.index
-    described = np.zeros(len(trace) + 1, np.bool_)
-    described[trace.collectives.slice] = True
-    flags = work.paint.astype(np.int64) * 2 + described[rows]
+    flags = work.paint.astype(np.int64) * 2 + _described(trace)[rows]
     key = (s.name[rows].astype(np.int64) << 29) ^ (s.cat[rows].astype(np.int64) << 5) ^ flags
-    distinct, inverse = np.unique(key, return_inverse=True)
-    return distinct, inverse.astype(np.int64)
+    found = numbered_values(key)
+    return found.keys, found.number
+
+
+def _described(trace: Trace) -> NDArray[np.bool_]:
+    """bool[slices + 1]: which slices metadata describe as communication."""
+
+    def build() -> NDArray[np.bool_]:
+        out = np.zeros(len(trace) + 1, np.bool_)
+        out[trace.collectives.slice] = True
+        return out
+
+    return trace.memo("described", build)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +213,7 @@ class _Names:
             mine = np.flatnonzero(cats == cat)
             numbers[mine] = rules.classes_of(self.trace.text(cat), texts.take(pa.array(mine)))
         paints = s.paint[self.row]
-        stated = (paints == Paint.COMM) & np.isin(self.row, self.trace.collectives.slice)
+        stated = (paints == Paint.COMM) & _described(self.trace)[self.row]
         for name, paint, by_metadata, number, stats in zip(
             texts.to_pylist(), paints.tolist(), stated.tolist(), numbers.tolist(), self.stats.tolist(), strict=True
         ):

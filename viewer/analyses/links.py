@@ -12,6 +12,7 @@ from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.names import named_where, remembered
 from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.jit.join import AMBIGUOUS, join
+from viewer.jit.ordering import group_stable
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -131,16 +132,13 @@ def _build(trace: Trace) -> Links:
     calls = np.flatnonzero(is_call)
 
     gpu_at = np.flatnonzero(call_of >= 0)
-    slot = np.searchsorted(calls, call_of[gpu_at])
-    counts = np.bincount(slot, minlength=len(calls)) if len(calls) else np.empty(0, np.int64)
-    offset = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    slot = (np.cumsum(is_call, dtype=np.int32) - 1)[call_of[gpu_at]]
+    order, offset = group_stable(slot, len(calls))
     if len(work.devices) > 1:  # positions follow (device, start): a call may own work on several devices
         order = np.lexsort((gpu_at, work.start_ns[gpu_at], slot))
-    else:
-        order = np.argsort(slot, kind="stable")
     gpu = work.index[gpu_at[order]]
     first = np.full(len(calls), -1, np.int64)
-    owners = np.flatnonzero(counts)
+    owners = np.flatnonzero(offset[1:] > offset[:-1])
     first[owners] = gpu[offset[owners]]
 
     call_lane, call_start = lanes_of_rows(trace, calls), s.start_ns[calls]

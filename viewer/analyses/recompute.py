@@ -71,8 +71,10 @@ def _forward_inside_backward(trace: Trace, backward: Bools) -> Bools:
     s = trace.slices
     out = np.zeros(len(trace), np.bool_)
     forward = forward_of(trace)
-    sources = np.unique(forward[forward >= 0])
-    sources = sources[np.isin(sources, flows(trace).source) & (s.paint[sources] == Paint.OPERATOR)]
+    is_source, drawn = np.zeros(len(trace), np.bool_), np.zeros(len(trace), np.bool_)
+    is_source[forward[forward >= 0]] = True
+    drawn[flows(trace).source] = True
+    sources = np.flatnonzero(is_source & drawn & (s.paint == Paint.OPERATOR))
     inside = nearest(trace, backward)
     parent = s.parent[sources]
     out[sources] = (parent >= 0) & (inside[np.maximum(parent, 0)] >= 0) & ~backward[sources]

@@ -57,15 +57,15 @@ def thin(times: F64, values: F64, most: int) -> tuple[F64, F64]:
     if n <= most:
         return times, values
     edges = np.linspace(0, n, most + 1).astype(np.int64)
-    t = np.array([np.median(times[a:b]) for a, b in itertools.pairwise(edges)])
-    v = np.array([np.median(values[a:b]) for a, b in itertools.pairwise(edges)])
+    t = np.array([median(times[a:b]) for a, b in itertools.pairwise(edges)])
+    v = np.array([median(values[a:b]) for a, b in itertools.pairwise(edges)])
     return t, v
 
 
 def theil_sen(times: F64, values: F64) -> float:
     """Median of the slopes of all pairs (Theil 1950, Sen 1968), value per unit of time; 0.0 where no time passes."""
     slopes = pair_slopes(*thin(times, values, int(math.sqrt(2 * MOST_PAIRS))))
-    return float(np.median(slopes)) if len(slopes) else 0.0
+    return median(slopes) if len(slopes) else 0.0
 
 
 def pair_slopes(times: NDArray[Any], values: NDArray[Any]) -> F64:
@@ -161,7 +161,7 @@ def _best_split(values: F64, least: int) -> tuple[int, float]:
     n = len(values)
     if n < 2 * least:
         return 0, 0.0
-    whole = float(np.abs(values - np.median(values)).sum())
+    whole = float(np.abs(values - median(values)).sum())
     stride = max(1, n // 400)
     best, gain = 0, 0.0
     for at in range(least, n - least + 1, stride):
@@ -177,4 +177,4 @@ def _best_split(values: F64, least: int) -> tuple[int, float]:
 
 
 def _cost(values: F64) -> float:
-    return float(np.abs(values - np.median(values)).sum())
+    return float(np.abs(values - median(values)).sum())

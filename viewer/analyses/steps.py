@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.attribution import DeviceFigures, figures_of
+from viewer.analyses.attribution import DeviceFigures, figures_of_parts
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.links import lanes_of_rows, links, process_numbers
-from viewer.analyses.names import distinct, flags, remembered
+from viewer.analyses.names import distinct, flags, names_of, remembered
 from viewer.analyses.periodic import periods
 from viewer.base.ids import LaneKind, Paint
+from viewer.jit.ordering import group_stable
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -144,13 +146,7 @@ def _kernel_cats(trace: Trace) -> NDArray[np.bool_]:
 def _marks(trace: Trace) -> tuple[str, list[_Mark]]:
     """The first source that marks steps, and its marks by (process, start)."""
     s = trace.slices
-    rows = np.flatnonzero((s.paint == Paint.ANNOTATION) | (s.paint == Paint.OPERATOR))
-    lane = lanes_of_rows(trace, rows)
-    on_thread = np.array([item.kind == LaneKind.THREAD for item in trace.lanes], np.bool_)
-    rows = rows[on_thread[lane]] if len(rows) else rows
-    names = s.name[rows]
-    codes = distinct(names)
-    annotated = distinct(names[s.paint[rows] == Paint.ANNOTATION])
+    codes, annotated = names_of(trace, Paint.ANNOTATION, Paint.OPERATOR), names_of(trace, Paint.ANNOTATION)
     process = process_numbers(trace)
 
     def named(pattern: re.Pattern[str], among: list[int]) -> dict[int, re.Match[str]]:
@@ -159,8 +155,12 @@ def _marks(trace: Trace) -> tuple[str, list[_Mark]]:
     def collect(found: dict[int, re.Match[str]]) -> list[_Mark]:
         if not found:
             return []
-        here = rows[flags(trace, found)[names]]
-        owners = process[lanes_of_rows(trace, here)]
+        here = np.flatnonzero(
+            flags(trace, found)[s.name] & ((s.paint == Paint.ANNOTATION) | (s.paint == Paint.OPERATOR))
+        )
+        lane = lanes_of_rows(trace, here)
+        on_thread = np.array([item.kind == LaneKind.THREAD for item in trace.lanes], np.bool_)[lane]
+        here, owners = here[on_thread], process[lane[on_thread]]
         marks = []
         for row, owner in zip(here, owners, strict=True):
             match = found[int(s.name[row])]
@@ -249,27 +249,22 @@ def _build(trace: Trace) -> Steps:
             at = np.searchsorted(starts, began, "right") - 1
             inside = (at >= 0) & (process == owner) & (began < ends[np.maximum(at, 0)])
             step_of[linked[inside]] = numbers[at[inside]]
-    order = np.argsort(step_of, kind="stable")
-    bounds = np.searchsorted(step_of[order], np.arange(len(marks) + 1), "left")
+    grouped, bounds = group_stable((step_of + 1).astype(np.int32), len(marks) + 1)
+    order = grouped.astype(np.int64)
     kernel = is_kernel(trace, work.index)
     out: list[Step] = []
     previous: dict[int, int | None] = {}
     ordinals: dict[int, int] = {}
+    figures = _figures_by_step(trace, order, bounds[1:])
+    kernels = _sums(kernel[order], bounds[1:])
     for i, mark in enumerate(marks):
-        at = order[bounds[i] : bounds[i + 1]]
-        device, start, end, paint = work.device[at], work.start_ns[at], work.end_ns[at], work.paint[at]
-        per_device = []
-        for d in np.unique(device):
-            mine = device == d
-            found = figures_of(start[mine], end[mine], paint[mine])
-            if found is not None:
-                per_device.append((int(d), found))
-        compute = paint == Paint.COMPUTE
+        at = order[bounds[i + 1] : bounds[i + 2]]
+        compute = at[work.paint[at] == Paint.COMPUTE]
         gap: int | None = None
         last = previous.get(mark.process)
-        if compute.any() and last is not None:
-            gap = max(0, int(start[compute].min()) - last)
-        previous[mark.process] = int(end[compute].max()) if compute.any() else None
+        if len(compute) and last is not None:
+            gap = max(0, int(work.start_ns[compute].min()) - last)
+        previous[mark.process] = int(work.end_ns[compute].max()) if len(compute) else None
         ordinal = ordinals.get(mark.process, 0)
         ordinals[mark.process] = ordinal + 1
         out.append(
@@ -280,13 +275,13 @@ def _build(trace: Trace) -> Steps:
                 start_ns=mark.start,
                 end_ns=mark.end,
                 mark_row=mark.row,
-                kernels=int(kernel[at].sum()),
+                kernels=kernels[i],
                 gap_before_ns=gap,
-                devices=tuple(per_device),
+                devices=figures[i],
                 rows=work.index[at],
             )
         )
-    outside = order[: bounds[0]] if len(marks) else order
+    outside = order[: bounds[1]]
     of_kernels = outside[kernel[outside]]
     return Steps(
         steps=tuple(sorted(out, key=lambda step: step.start_ns)),
@@ -295,3 +290,25 @@ def _build(trace: Trace) -> Steps:
         outside_kernels=len(of_kernels),
         outside_sum_ns=int((work.end_ns[of_kernels] - work.start_ns[of_kernels]).sum()),
     )
+
+
+def _sums(flags: NDArray[np.bool_], bounds: I64) -> list[int]:
+    """How many of some flags are set in each part [bounds[i], bounds[i + 1])."""
+    before = np.concatenate(([0], np.cumsum(flags)))
+    return np.diff(before[bounds]).tolist()
+
+
+def _figures_by_step(trace: Trace, order: I64, bounds: I64) -> list[tuple[tuple[int, DeviceFigures], ...]]:
+    """Of each step the figures of its work by device; that of step i are ``order[bounds[i] : bounds[i + 1]]``."""
+    work = gpu_work(trace)
+    device = work.device[order]
+    # By (device, start) within a step: a change of the device or of the step begins another part.
+    begins = np.concatenate(([True], device[1:] != device[:-1]))[: len(order)]
+    begins[bounds[:-1][np.diff(bounds) > 0]] = True
+    edges = np.append(np.flatnonzero(begins), len(order))
+    edges = edges[edges >= bounds[0]]
+    start, end = work.start_ns[order], work.end_ns[order]
+    parts = figures_of_parts(start, end, work.paint[order], edges)
+    first = np.searchsorted(edges[:-1], bounds)
+    devices = device[edges[:-1]].tolist()
+    return [tuple(zip(devices[a:b], parts[a:b], strict=True)) for a, b in itertools.pairwise(first.tolist())]

@@ -24,6 +24,7 @@ from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.host_time import blocks_host
 from viewer.analyses.links import lanes_of_rows, links
 from viewer.analyses.names import named_where, rows_named
+from viewer.analyses.numbering import numbered_values
 from viewer.base.ids import LaneKind, Paint
 from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
@@ -154,16 +155,14 @@ def _enclosing(trace: Trace, rows: I64, pattern: re.Pattern[str]) -> Bools:
 
 def _launched_under(trace: Trace, call: I64) -> Bools:
     """Whether each call belongs to the backward pass."""
-    distinct, inverse = np.unique(call, return_inverse=True)
-    found = _enclosing(trace, distinct, _BACKWARD)
-    out: Bools = found[inverse]
+    calls, _, number = numbered_values(call)
+    out: Bools = _enclosing(trace, calls, _BACKWARD)[number]
     return out
 
 
 def _optimises(trace: Trace, call: I64) -> Bools:
-    distinct, inverse = np.unique(call, return_inverse=True)
-    found = _enclosing(trace, distinct, _OPTIMIZER)
-    out: Bools = found[inverse]
+    calls, _, number = numbered_values(call)
+    out: Bools = _enclosing(trace, calls, _OPTIMIZER)[number]
     return out
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.dependencies import Dependencies
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.lost import whole
+from viewer.analyses.numbering import numbered_rows
 from viewer.analyses.robust import deviation
 from viewer.store.session import Session
 
@@ -65,7 +66,7 @@ def sequences(session: Session, graph: Dependencies, ranks: tuple[int, ...], ste
     about = [(g.purpose or "", len(g.ranks) if g.ranks is not None else -1) for g in groups]
     told = {a: i for i, a in enumerate(dict.fromkeys([*about, ("", -2)]))}
     which = np.array([told[a] for a in about] + [told["", -2]], np.int64)[every.group]
-    _, number = np.unique(np.stack((every.kind.astype(np.int64), which, every.size)), axis=1, return_inverse=True)
+    number = numbered_rows(np.stack((every.kind.astype(np.int64), which, every.size), axis=1)).number
     there = np.flatnonzero(graph.begin >= 0)
     event = graph.begin[there]
     column = np.full(int(graph.rank.max(initial=-1)) + 2, -1, np.int64)
@@ -73,7 +74,7 @@ def sequences(session: Session, graph: Dependencies, ranks: tuple[int, ...], ste
     cell = np.where(graph.step[event] >= 0, column[graph.rank[event]] * steps + graph.step[event], -1)
     order = np.lexsort((graph.time[event], cell))
     bounds = np.searchsorted(cell[order], np.arange(len(ranks) * steps + 1))
-    ordered = np.asarray(number).reshape(-1)[there][order]
+    ordered = number[there][order]
     cells = [ordered[a:b] for a, b in itertools.pairwise(bounds.tolist())]
     return [cells[i * steps : (i + 1) * steps] for i in range(len(ranks))]
 

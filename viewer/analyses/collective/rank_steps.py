@@ -9,15 +9,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.attribution import device_gaps
+from viewer.analyses.attribution import device_gaps, device_span
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.host_time import LOADING as LOADING_CAUSE
 from viewer.analyses.idle import idle
+from viewer.analyses.idleness.parts import CODE, HOST, idle_parts
 from viewer.analyses.links import lanes_of_rows
 from viewer.analyses.names import rows_named
+from viewer.analyses.numbering import numbered_values
 from viewer.analyses.steps import step_table
 from viewer.base.ids import LaneKind, Paint
 from viewer.base.selection import Selection, TimeRange
-from viewer.jit.intervals import intersect, total, union
+from viewer.jit.grouping import sum_by_group
+from viewer.jit.intervals import clip, intersect, total, union
 from viewer.store.session import RankGroup, Session
 from viewer.store.trace import Trace
 
@@ -119,14 +123,14 @@ def kernel_sums(session: Session, step: RankStep) -> KernelSums:
     trace = session.inputs[step.input].trace
     s = trace.slices
     rows = step.rows[s.paint[step.rows] != Paint.COMM]
-    codes, inverse = np.unique(s.name[rows], return_inverse=True)
+    codes, _, number = numbered_values(s.name[rows])
     length = s.dur_ns[rows]
-    counts = np.bincount(inverse, minlength=len(codes))
+    counts = np.bincount(number, minlength=len(codes))
     sums = np.zeros(len(codes), np.int64)
-    np.add.at(sums, inverse, length)
-    order = np.lexsort((length, inverse))
-    last = np.searchsorted(inverse[order], np.arange(len(codes)), "right") - 1
-    names = [trace.text(int(c)) for c in codes]
+    sum_by_group(number, length, sums)
+    order = np.lexsort((length, number))
+    last = np.cumsum(counts) - 1
+    names = [trace.text(c) for c in codes.tolist()]
     return KernelSums(
         dict(zip(names, counts.tolist(), strict=True)),
         dict(zip(names, sums.tolist(), strict=True)),
@@ -142,11 +146,11 @@ def host_time(session: Session, step: RankStep) -> HostTime:
     gap: Range | None = None
     work = gpu_work(trace)
     for device in np.unique(work.device[work.positions(step.rows)]):
-        split = idle(trace, int(device), window)
-        if split is None:
+        hosted = host_idle(trace, int(device), window)
+        if hosted is None:
             continue
-        late += split.host_ns
-        loading += split.host_causes.get("data loading", 0)
+        late += hosted[0]
+        loading += hosted[1]
         start, end = device_gaps(trace, int(device), window)
         collected += _shared(host_spans(trace, COLLECTION), (start, end))
         part = work.of_device(int(device))
@@ -162,6 +166,29 @@ def host_time(session: Session, step: RankStep) -> HostTime:
         _longest(host_spans(trace, LOADING), window),
         _longest(host_spans(trace, COLLECTION), window),
     )
+
+
+def host_idle(trace: Trace, device: int, window: Range) -> tuple[int, int] | None:
+    """(idle time for the host's sake, what of it was data loading) of a device in a window of raw ns; None without any.
+
+    As :func:`idle` tells it: a window inside the device's span cuts gaps, and their parts with them.
+    """
+
+    def build() -> tuple[Intervals, Intervals] | None:
+        work, (split, parts) = gpu_work(trace), idle_parts(trace, device)
+        part = work.of_device(device)
+        if not len(split.start) or (work.start_ns[part] >= work.end_ns[part]).any():
+            return None  # work without a duration inside a gap: a window that cuts the gap before it knows it alone
+        host = np.isin(parts.cause, [CODE[c] for c in HOST])
+        data = parts.cause == CODE[LOADING_CAUSE]
+        return (parts.start[host], parts.end[host]), (parts.start[data], parts.end[data])
+
+    span = device_span(trace, device)
+    found = trace.memo(("host_idle", device), build) if span is not None else None
+    if span is not None and found is not None and span[0] <= window[0] < window[1] <= span[1]:
+        return total(*clip(*found[0], *window)), total(*clip(*found[1], *window))
+    split = idle(trace, device, window)
+    return None if split is None else (split.host_ns, split.host_causes.get(LOADING_CAUSE, 0))
 
 
 def _longest(spans: Intervals, window: Range, known: Range | None = None) -> Range | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.analyses.attribution import attribute, device_span
+import numpy as np
+from numpy.typing import NDArray
+
+from viewer.analyses.attribution import attribute_many, device_span
 from viewer.analyses.collective.rank_steps import RankStep
 from viewer.analyses.findings.steady import steady_of, steady_steps
 from viewer.analyses.gpu_work import gpu_work
@@ -12,7 +15,9 @@ from viewer.analyses.steps import Step, step_table
 from viewer.analyses.workload import SERVING
 from viewer.base.selection import Selection, TimeRange
 from viewer.store.session import Session
+from viewer.store.trace import Trace
 
+I64 = NDArray[np.int64]
 WHOLE = -1
 """The number of the one period of a trace without steps."""
 
@@ -86,7 +91,7 @@ def selection_of(session: Session, period: Period) -> Selection:
 def _build(session: Session) -> Periods:
     out: dict[int, tuple[Period, ...]] = {}
     for group in session.groups:
-        found = [p for step in steady_of(session, group.id) if (p := _of_step(session, group.id, step)) is not None]
+        found = [p for p in _of_steps(session, group.id, steady_of(session, group.id)) if p is not None]
         if found:
             out[group.id] = tuple({p.number: p for p in found}.values())
     if out:
@@ -98,48 +103,60 @@ def _build(session: Session) -> Periods:
     return Periods(out, False, 0)
 
 
-def _of_step(session: Session, group: int, step: RankStep) -> Period | None:
-    trace = session.inputs[step.input].trace
-    of_rows = {id(s.rows): s for s in step_table(trace).steps}
+def _of_steps(session: Session, group: int, steps: list[RankStep]) -> list[Period | None]:
+    """The period of each step of a rank."""
+    out: list[Period | None] = [None] * len(steps)
+    of_input: dict[int, list[int]] = {}
+    for k, step in enumerate(steps):
+        of_input.setdefault(step.input, []).append(k)
+    for index, places in of_input.items():
+        trace = session.inputs[index].trace
+        of_rows = {id(s.rows): s for s in step_table(trace).steps}
+        marks = [of_rows.get(id(steps[k].rows)) for k in places]
+        windows = np.array([(steps[k].start_ns, steps[k].end_ns) for k in places], np.int64)
+        used: dict[int, list[int]] = {}
+        for i, (k, mark) in enumerate(zip(places, marks, strict=True)):
+            for device in _devices(trace, steps[k], mark):
+                used.setdefault(device, []).append(i)
+        for i, parts in _sums(trace, windows, used).items():
+            step = steps[places[i]]
+            out[places[i]] = Period(group, step.number, index, step.start_ns, step.end_ns, *parts, marks[i])
+    return out
+
+
+def _devices(trace: Trace, step: RankStep, mark: Step | None) -> list[int]:
+    if mark is not None:
+        return [device for device, _ in mark.devices]
     work = gpu_work(trace)
-    used = sorted(set(work.device[work.positions(step.rows)].tolist()))
-    return _period(
-        session, group, step.number, step.input, (step.start_ns, step.end_ns), used, of_rows.get(id(step.rows))
-    )
+    return sorted(set(work.device[work.positions(step.rows)].tolist()))
+
+
+def _sums(trace: Trace, windows: I64, used: dict[int, list[int]]) -> dict[int, list[int]]:
+    """Span, compute, exposed communication and memory, idle: of each window the sums over the devices it uses.
+
+    Args:
+        trace: the file.
+        windows: int64[n, 2], raw ns.
+        used: per device the windows in which it is used.
+    """
+    sums, seen = np.zeros((len(windows), 5), np.int64), np.zeros(len(windows), np.bool_)
+    some = windows[:, 1] > windows[:, 0]
+    for device, which in used.items():
+        at = np.array(which, np.int64)
+        at = at[some[at]]
+        found = attribute_many(trace, device, windows[at, 0], windows[at, 1])
+        if found is not None:
+            seen[at] = True
+            columns = found.span_ns, found.compute_ns, found.comm_exposed_ns, found.memory_exposed_ns, found.idle_ns
+            sums[at] += np.stack(columns, axis=1)
+    return {int(i): sums[i].tolist() for i in np.flatnonzero(seen)}
 
 
 def _whole(session: Session, group: int, index: int) -> Period | None:
     trace = session.inputs[index].trace
-    devices = [d for d in gpu_work(trace).devices if device_span(trace, d) is not None]
-    spans = [span for d in devices if (span := device_span(trace, d)) is not None]
+    spans = {d: span for d in gpu_work(trace).devices if (span := device_span(trace, d)) is not None}
     if not spans:
         return None
-    window = min(a for a, _ in spans), max(b for _, b in spans)
-    return _period(session, group, WHOLE, index, window, devices, None)
-
-
-def _period(
-    session: Session,
-    group: int,
-    number: int,
-    index: int,
-    window: tuple[int, int],
-    devices: list[int],
-    step: Step | None,
-) -> Period | None:
-    trace = session.inputs[index].trace
-    parts = [f for d in devices if (f := attribute(trace, d, window)) is not None]
-    if not parts:
-        return None
-    return Period(
-        group,
-        number,
-        index,
-        *window,
-        sum(f.span_ns for f in parts),
-        sum(f.compute_ns for f in parts),
-        sum(f.comm_exposed_ns for f in parts),
-        sum(f.memory_exposed_ns for f in parts),
-        sum(f.idle_ns for f in parts),
-        step,
-    )
+    window = min(a for a, _ in spans.values()), max(b for _, b in spans.values())
+    parts = _sums(trace, np.array([window], np.int64), {d: [0] for d in spans}).get(0)
+    return None if parts is None else Period(group, WHOLE, index, *window, *parts, None)

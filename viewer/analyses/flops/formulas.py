@@ -14,6 +14,7 @@ from typing import Final
 from viewer.analyses.flops import attention, convolution, gemm
 from viewer.analyses.flops.attention import Layout
 from viewer.analyses.flops.call import Call, Cost, Unknown
+from viewer.analyses.names import remembered
 
 Formula = Callable[[Call], Cost]
 
@@ -160,6 +161,7 @@ _BY_PATTERN: Final[tuple[tuple[re.Pattern[str], Formula], ...]] = (
 )
 
 
+@remembered
 def formula_of(name: str) -> Formula | None:
     """The formula of an operator by its name, None where it is none of the table."""
     found = _TABLE.get(name)

@@ -233,15 +233,13 @@ def _kernel_sets(kernels: NDArray[np.int32], begin: I64) -> tuple[I64, list[tupl
 
     ``kernels`` holds the names of call i at [begin[i], begin[i + 1]).
     """
-    out, single = np.empty(len(begin) - 1, np.int64), np.diff(begin) == 1
+    out, count = np.empty(len(begin) - 1, np.int64), np.diff(begin)
     numbers: dict[tuple[int, ...], int] = {}
-    found = numbered_values(kernels[begin[:-1][single]])
-    for name in found.keys.tolist():
-        numbers[name,] = len(numbers)
-    out[single] = found.number
-    for i in np.flatnonzero(~single).tolist():
-        names = tuple(dict.fromkeys(kernels[begin[i] : begin[i + 1]].tolist()))
-        out[i] = numbers.setdefault(names, len(numbers))
+    for size in np.flatnonzero(np.bincount(count)).tolist():
+        calls = np.flatnonzero(count == size)
+        found = numbered_rows(kernels[begin[calls][:, None] + np.arange(size)].astype(np.int64))
+        names = (tuple(dict.fromkeys(kernels[begin[i] : begin[i] + size].tolist())) for i in calls[found.first])
+        out[calls] = np.array([numbers.setdefault(n, len(numbers)) for n in names], np.int64)[found.number]
     return out, list(numbers)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from viewer.analyses.names import remembered
+
 NONE, GEMM, CONVOLUTION, ATTENTION = 0, 1, 2, 3
 FAMILY_NAMES: Final = ("", "gemm", "convolution", "attention")
 
@@ -30,6 +32,7 @@ _GEMM = re.compile(
 )
 
 
+@remembered
 def family_of(name: str) -> int:
     """NONE, GEMM, CONVOLUTION or ATTENTION."""
     if _NO_PRODUCT.search(name) and not re.search(r"gemm|attention_kernel|fmha", name, re.IGNORECASE):
@@ -48,6 +51,7 @@ _SCALAR_FP32 = re.compile(
 _MATRIX_UNIT = re.compile(r"tf32|xf32|tensorop|s1688|s16816|s884|h16816|bf16bf16|f16f16|_mx_|MX_", re.IGNORECASE)
 
 
+@remembered
 def full_fp32(name: str) -> bool | None:
     """Whether a matrix product runs in full 32-bit precision by its kernel's name; None where the name does not tell.
 

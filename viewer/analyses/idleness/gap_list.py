@@ -94,18 +94,26 @@ def gap_book(
         most: how many are kept in detail of each cause and in all.
     """
     length = split.end - split.start
-    chosen = [np.argsort(-length, kind="stable")[:most]]
+    chosen = [_longest(length, most)]
     sums, counts = {}, {}
     for cause in np.unique(parts.cause):
         name = CAUSES[int(cause)]
         own = parts.by_gap(len(length), (name,))
         having = np.flatnonzero(own)
         sums[name], counts[name] = int(own.sum()), len(having)
-        chosen.append(having[np.argsort(-own[having], kind="stable")[:most]])
+        chosen.append(having[_longest(own[having], most)])
     which = np.unique(np.concatenate(chosen)) if len(length) else np.empty(0, np.int64)
     which = which[np.argsort(-length[which], kind="stable")]
     gaps = GapList(trace, device, split, parts, which, step_before[which], step_after[which])
     return GapBook(device, len(length), int(length.sum()), sums, counts, gaps)
+
+
+def _longest(ns: I64, most: int) -> I64:
+    """Places of the ``most`` largest, largest first, ties in order."""
+    at = np.arange(len(ns))
+    if len(ns) > 2 * most > 0:  # only those are sorted that may be among them
+        at = np.flatnonzero(ns >= np.partition(ns, len(ns) - most)[len(ns) - most])
+    return at[np.argsort(-ns[at], kind="stable")[:most]]
 
 
 class GapList(Sequence[IdleGap]):

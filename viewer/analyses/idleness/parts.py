@@ -102,11 +102,16 @@ def gap_parts(trace: Trace, device: int, split: Split) -> Parts:
     return _joined(Parts(gap[order], start[order], end[order], cause[order], row[order]))
 
 
+def whole_split(trace: Trace, device: int) -> Split:
+    """The split of all gaps of a device. Built once."""
+    return trace.memo(("whole_split", device), lambda: device_split(trace, device, *device_gaps(trace, device)))
+
+
 def idle_parts(trace: Trace, device: int) -> tuple[Split, Parts]:
     """All gaps of a device and their parts. Built once."""
 
     def build() -> tuple[Split, Parts]:
-        split = device_split(trace, device, *device_gaps(trace, device))
+        split = whole_split(trace, device)
         return split, gap_parts(trace, device, split)
 
     return trace.memo(("idle_parts", device), build)
@@ -140,7 +145,7 @@ def launch_latency(trace: Trace, device: int) -> int:
     """
 
     def build() -> int:
-        split = device_split(trace, device, *device_gaps(trace, device))
+        split = whole_split(trace, device)
         which = np.flatnonzero(split.launch > 0)
         if not len(which):
             return LEAST_LATENCY_NS

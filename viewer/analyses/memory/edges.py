@@ -11,6 +11,7 @@ from viewer.analyses.memory.categories import block_categories
 from viewer.analyses.memory.figures import device_blocks, device_events
 from viewer.analyses.memory.makers import maker_names, of_library, stack_frames
 from viewer.analyses.memory.steps import memory_steps
+from viewer.analyses.numbering import numbered_values
 from viewer.base.ids import ABSENT
 from viewer.jit.grouping import sum_by_group
 from viewer.store.memory_rules import shipped_memory_rules
@@ -121,7 +122,7 @@ def key_text(trace: Trace, key: int) -> str:
 def held_by_key(trace: Trace, device: int, edges: I64) -> tuple[I64, I64]:
     """(keys int64[k], bytes int64[k, edges]): what each maker holds before each edge's event, until asked to free."""
     b, rows = trace.tables["blocks"], device_blocks(trace, device)
-    keys, of = np.unique(block_keys(trace, device), return_inverse=True)
+    keys, _, of = numbered_values(block_keys(trace, device))
     made, asked, size = b.made_event[rows], b.asked_event[rows], b.size[rows]
     first = np.where(made >= 0, np.searchsorted(edges, made, "right"), 0)  # edges beyond it see the block
     gone = np.where(asked >= 0, np.searchsorted(edges, asked, "right"), len(edges))

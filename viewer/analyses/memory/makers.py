@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.names import distinct
+from viewer.analyses.names import distinct, remembered
+from viewer.analyses.numbering import numbered_values
 from viewer.base.ids import ABSENT, LaneKind, Paint
 from viewer.jit.grouping import mark_around, spread_down
 from viewer.store.trace import Trace
@@ -41,8 +43,9 @@ def stack_bits(trace: Trace, patterns: Sequence[Pattern]) -> U64:
     """uint64[stacks]: bit k says whether a frame of the stack matches pattern k. Patterns see each frame once."""
     s, frames = trace.tables["stacks"], len(trace.tables["frames"])
     of_frame = np.zeros(frames, np.uint64)
+    bits_of = _bits(tuple(patterns))
     for frame in range(frames):
-        of_frame[frame] = _bits(frame_text(trace, frame), patterns)
+        of_frame[frame] = bits_of(frame_text(trace, frame))
     used = trace.tables["stack_frames"].frame
     out = np.zeros(len(s), np.uint64)
     filled = np.flatnonzero(s.end > s.begin)
@@ -53,8 +56,10 @@ def stack_bits(trace: Trace, patterns: Sequence[Pattern]) -> U64:
     return out
 
 
-def _bits(text: str, patterns: Sequence[Pattern]) -> int:
-    return sum(1 << k for k, (_, pattern) in enumerate(patterns) if pattern.search(text))
+@lru_cache(8)
+def _bits(patterns: tuple[Pattern, ...]) -> Callable[[str], int]:
+    """What the bits of a text are. Files of one job have the same names."""
+    return remembered(lambda text: sum(1 << k for k, (_, pattern) in enumerate(patterns) if pattern.search(text)))
 
 
 def maker_slices(trace: Trace) -> I64:
@@ -87,12 +92,15 @@ def _makers(trace: Trace) -> I64:
         if lane is None:
             continue
         mine = np.flatnonzero(of == number)
+        when, rows_at = time[mine], told[mine]
         for row in range(lane.row_begin, lane.row_end):
             begin, end = int(trace.rows.begin[row]), int(trace.rows.end[row])
+            if begin == end:
+                continue
             starts = s.start_ns[begin:end]
-            at = np.searchsorted(starts, time[mine], "right") - 1
-            inside = (at >= 0) & (starts[at] + s.dur_ns[begin:end][at] >= time[mine]) if len(starts) else at >= 0
-            out[told[mine[inside]]] = begin + at[inside]  # deeper rows come later
+            at = np.searchsorted(starts, when, "right") - 1
+            inside = np.flatnonzero((at >= 0) & (starts[at] + s.dur_ns[begin:end][at] >= when))
+            out[rows_at[inside]] = begin + at[inside]  # deeper rows come later
     return out
 
 
@@ -104,8 +112,9 @@ def slice_bits(trace: Trace, makers: I64, patterns: Sequence[Pattern]) -> U64:
     rows = np.flatnonzero(seen)
     names = s.name[rows]
     of_name = np.zeros(len(trace.strings) + 1, np.uint64)
+    bits_of = _bits(tuple(patterns))
     for code in distinct(names):
-        of_name[code] = _bits(trace.text(code), patterns)
+        of_name[code] = bits_of(trace.text(code))
     bits = np.zeros(len(s) + 1, np.uint64)
     bits[rows] = of_name[names]
     spread_down(rows, s.parent, bits)
@@ -122,7 +131,7 @@ def maker_names(trace: Trace) -> I64:
 
     def build() -> I64:
         makers, s = maker_slices(trace), trace.slices
-        rows, place = np.unique(makers, return_inverse=True)
+        rows, _, place = numbered_values(makers)
         own, operator = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
         kind = np.zeros(len(trace.strings), np.int8)  # 0 not looked at, 1 a frame of its own, 2 another
         current = rows.copy()

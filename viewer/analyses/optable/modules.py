@@ -70,8 +70,9 @@ def _arrows(trace: Trace) -> tuple[I64, I64]:
     if not len(f):
         return _NONE, _NONE
     drawn = flags_where(trace, f.cat, lambda cat: cat.lower() == "fwdbwd")
-    ends = np.unique(f.slice[drawn[f.cat] & (f.slice >= 0)])
-    mine = np.isin(arrows.source, ends) & np.isin(arrows.target, ends)
+    ends = np.zeros(len(trace), np.bool_)
+    ends[f.slice[drawn[f.cat] & (f.slice >= 0)]] = True
+    mine = ends[arrows.source] & ends[arrows.target]
     return arrows.source[mine], arrows.target[mine]
 
 
