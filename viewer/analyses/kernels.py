@@ -136,13 +136,13 @@ def _keys(trace: Trace) -> tuple[I64, I64]:
     """Distinct (name, category, class, described by metadata) of the GPU work as numbers, and each event's place."""
     work, s = gpu_work(trace), trace.slices
     rows = work.index
-    flags = work.paint.astype(np.int64) * 2 + _described(trace)[rows]
+    flags = work.paint.astype(np.int64) * 2 + _described_slices(trace)[rows]
     key = (s.name[rows].astype(np.int64) << 29) ^ (s.cat[rows].astype(np.int64) << 5) ^ flags
     found = numbered_values(key)
     return found.keys, found.number
 
 
-def _described(trace: Trace) -> NDArray[np.bool_]:
+def _described_slices(trace: Trace) -> NDArray[np.bool_]:
     """bool[slices + 1]: which slices metadata describe as communication."""
 
     def build() -> NDArray[np.bool_]:
@@ -213,7 +213,7 @@ class _Names:
             mine = np.flatnonzero(cats == cat)
             numbers[mine] = rules.classes_of(self.trace.text(cat), texts.take(pa.array(mine)))
         paints = s.paint[self.row]
-        stated = (paints == Paint.COMM) & _described(self.trace)[self.row]
+        stated = (paints == Paint.COMM) & _described_slices(self.trace)[self.row]
         for name, paint, by_metadata, number, stats in zip(
             texts.to_pylist(), paints.tolist(), stated.tolist(), numbers.tolist(), self.stats.tolist(), strict=True
         ):

@@ -295,7 +295,8 @@ def _build(trace: Trace) -> Steps:
 def _sums(flags: NDArray[np.bool_], bounds: I64) -> list[int]:
     """How many of some flags are set in each part [bounds[i], bounds[i + 1])."""
     before = np.concatenate(([0], np.cumsum(flags)))
-    return np.diff(before[bounds]).tolist()
+    found: list[int] = np.diff(before[bounds]).tolist()
+    return found
 
 
 def _figures_by_step(trace: Trace, order: I64, bounds: I64) -> list[tuple[tuple[int, DeviceFigures], ...]]:

@@ -38,7 +38,7 @@ def class_states(start: I64, end: I64, paint: U8, time: I64, state: U8) -> int:
             if not known or end[i] <= start[i]:
                 continue
             until = start[i]
-        while at < until:
+        while at < until or i == n:
             bits = 0
             following = until
             if comm > at:
@@ -55,7 +55,10 @@ def class_states(start: I64, end: I64, paint: U8, time: I64, state: U8) -> int:
                 state[count] = bits
                 count += 1
                 last = bits
-            at = following if bits else until
+            if not bits:
+                at = until
+                break
+            at = following
         if i < n:
             if paint[i] == _COMM:
                 comm = max(comm, end[i])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from tests.support.build import Event, copy, kernel, make_trace, row_named
 from viewer.analyses.attribution import (
     DeviceFigures,
     attribute,
+    attribute_many,
     device_gaps,
     figures_of,
     gap_at,
@@ -137,6 +139,10 @@ def test_as_a_count_of_coverage(events: list[Event], offset: int, length: int) -
     assert dataclasses.asdict(cut) == brute.figures(work, window)
     start, end = device_gaps(trace, 0, window)
     assert int((end - start).sum()) == cut.idle_ns
+    many = attribute_many(trace, 0, np.array([window[0], low]), np.array([window[1], low]))
+    assert many is not None
+    for name in ("span_ns", "compute_ns", "comm_exposed_ns", "memory_exposed_ns", "idle_ns"):
+        assert getattr(many, name).tolist() == [getattr(cut, name), 0]
 
 
 def test_blocks_are_by_name_with_sums_cut_to_the_window() -> None:

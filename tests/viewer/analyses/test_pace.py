@@ -1,4 +1,6 @@
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from viewer.analyses.pace import pace
 
@@ -19,3 +21,11 @@ def test_wide_spread_has_no_outliers_and_none_no_pace() -> None:
     assert even is not None
     assert not even.outlier.any(), "a fifth above the median is nothing to look at"
     assert pace(np.empty(0, np.int64)) is None
+
+
+@given(st.lists(st.integers(0, 2**60), min_size=1, max_size=40))
+def test_quartiles_are_runs(durations: list[int]) -> None:
+    found = pace(np.array(durations, np.int64))
+    assert found is not None
+    ordered = sorted(durations)
+    assert [found.low, found.median, found.high] == [ordered[(len(ordered) - 1) * k // 4] for k in (1, 2, 3)]

@@ -101,3 +101,26 @@ def test_paths_and_what_lies_in_them(parent: list[int], data: st.DataObject) -> 
     for i in range(n):
         expected = [own[a] for a in around(parent, i)] if i in held else [own[i]]
         assert int(bits[i]) == int(np.bitwise_or.reduce(expected))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.one_of(SMALL, st.integers(0, 2**58))), max_size=30))
+def test_middles_and_spreads(values: list[tuple[int, int]]) -> None:
+    group, ns = i64([g for g, _ in values]), i64([v for _, v in values])
+    fill = np.cumsum([0, *(sum(g == k for g, _ in values) for k in range(3))]).astype(np.int64)
+    twice, fourfold = np.zeros(4, np.int64), np.zeros(4, np.int64)
+    grouping.middles_and_spreads(group, ns, fill, np.empty(len(values), np.int64), twice, fourfold)
+    for k in range(4):
+        mine = [Fraction(v) for g, v in values if g == k]
+        if not mine:
+            assert (twice[k], fourfold[k]) == (0, 0)
+            continue
+        middle = statistics.median(mine)
+        assert int(twice[k]) == 2 * middle
+        assert int(fourfold[k]) == 4 * statistics.median(abs(v - middle) for v in mine)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 4)), max_size=20))
+def test_names_by_paint(slices: list[tuple[int, int]]) -> None:
+    seen = np.zeros((4, 6), np.bool_)
+    grouping.mark_names(np.array([p for p, _ in slices], np.uint8), np.array([n for _, n in slices], np.int32), seen)
+    assert {(p, n) for p, n in np.argwhere(seen).tolist()} == {(p, n if n >= 0 else 5) for p, n in slices}

@@ -132,7 +132,8 @@ class Engine(Replay):
         """Per step how long all ranks but one waited for others, ns."""
         wait = np.maximum(value[self._ready] - value[self._begin], 0)
         wait[self._who == but] = 0
-        return np.bincount(self._when, wait, self._steps)  # whole numbers: exact in any order
+        out: F64 = np.bincount(self._when, wait, self._steps).astype(np.float64)  # whole numbers: exact in any order
+        return out
 
 
 def _scaled(lag: I64, own: I64, factor: F64) -> I64:

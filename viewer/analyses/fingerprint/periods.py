@@ -131,7 +131,7 @@ def _devices(trace: Trace, step: RankStep, mark: Step | None) -> list[int]:
     return sorted(set(work.device[work.positions(step.rows)].tolist()))
 
 
-def _sums(trace: Trace, windows: I64, used: dict[int, list[int]]) -> dict[int, list[int]]:
+def _sums(trace: Trace, windows: I64, used: dict[int, list[int]]) -> dict[int, tuple[int, int, int, int, int]]:
     """Span, compute, exposed communication and memory, idle: of each window the sums over the devices it uses.
 
     Args:
@@ -149,7 +149,11 @@ def _sums(trace: Trace, windows: I64, used: dict[int, list[int]]) -> dict[int, l
             seen[at] = True
             columns = found.span_ns, found.compute_ns, found.comm_exposed_ns, found.memory_exposed_ns, found.idle_ns
             sums[at] += np.stack(columns, axis=1)
-    return {int(i): sums[i].tolist() for i in np.flatnonzero(seen)}
+    found = {}
+    for i in np.flatnonzero(seen).tolist():
+        span, compute, comm, memory, idle = sums[i].tolist()
+        found[i] = span, compute, comm, memory, idle
+    return found
 
 
 def _whole(session: Session, group: int, index: int) -> Period | None:

@@ -184,8 +184,8 @@ def _innermost(around: NDArray[np.int32], parent: I64, rows: I64, place: I64, ma
     while len(current):
         above = parent[current]
         above = above[above >= 0]
-        above = around[above]
-        current = np.unique(above[(above >= 0) & ~outside[above]]).astype(np.int64)
+        listed = around[above]
+        current = np.unique(listed[(listed >= 0) & ~outside[listed]]).astype(np.int64)
         outside[current] = True
     outer = outside[rows]
     if not outer.any():

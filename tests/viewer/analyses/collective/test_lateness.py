@@ -19,7 +19,7 @@ from viewer.analyses.collective.roles import roles
 from viewer.app.clocks import settle_clocks
 from viewer.base.frames import TableFrame
 from viewer.exporters.report import report
-from viewer.jit.replay import replay
+from viewer.jit.replay import places_before, replay, replay_in_order
 from viewer.store.session import Session
 from viewer.views.stragglers.panel import stragglers
 
@@ -86,21 +86,30 @@ def test_replay_against_relaxation(links: list[tuple[int, int, int]], base: list
     source = np.array([a for a, _, _ in order], np.int64)
     target = np.array([b for _, b, _ in order], np.int64)
     lag = np.array([x for _, _, x in order], np.int64)
-    value = np.array(base, np.int64)
-    count = replay(
-        np.searchsorted(source, np.arange(11)).astype(np.int64),
-        target,
-        lag,
-        np.bincount(target, minlength=10).astype(np.int64),
-        np.empty(10, np.int64),
-        value,
-    )
+    value, again = np.array(base, np.int64), np.array(base, np.int64)
+    offset, queue = np.searchsorted(source, np.arange(11)).astype(np.int64), np.empty(10, np.int64)
+    count = replay(offset, target, lag, np.bincount(target, minlength=10).astype(np.int64), queue, value)
+    replay_in_order(queue, offset, target, lag, again)
     expected = list(base)
     for _ in range(10):
         for a, b, x in links:
             expected[b] = max(expected[b], expected[a] + x)
     assert count == 10
-    assert value.tolist() == expected
+    assert value.tolist() == again.tolist() == expected
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), min_size=1, max_size=4), st.data())
+def test_places_in_groups(groups: list[list[int]], data: st.DataObject) -> None:
+    asked = data.draw(st.lists(st.tuples(st.integers(0, len(groups) - 1), st.integers(-1, 11)), max_size=8))
+    out = np.empty(len(asked), np.int64)
+    places_before(
+        np.cumsum([0, *map(len, groups)]).astype(np.int64),
+        np.array([v for g in groups for v in sorted(g)], np.int64),
+        np.array([g for g, _ in asked], np.int64),
+        np.array([v for _, v in asked], np.int64),
+        out,
+    )
+    assert out.tolist() == [sum(v < wanted for v in groups[g]) for g, wanted in asked]
 
 
 @pytest.mark.parametrize("late", [{3: 4_000_000, 4: 3_000_000}, {1: 3_500_000, 2: 3_000_000, 5: 4_000_000}])

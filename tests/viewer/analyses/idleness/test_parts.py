@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from tests.support.build import Event, annotation, call, kernel, make_trace, op, python, rows_named
 from viewer.analyses.attribution import attribute, device_gaps
+from viewer.analyses.collective.rank_steps import host_idle
 from viewer.analyses.host_time import HOST_CAUSES, special_cause
+from viewer.analyses.idle import idle
 from viewer.analyses.idleness.parts import CAUSES, Parts, gap_parts
 from viewer.analyses.idleness.split import Split, device_split
 from viewer.base.ids import Paint
@@ -254,6 +256,15 @@ def test_parts_tile_the_gaps(events: list[Event]) -> None:
     figures = attribute(trace, 0)
     assert figures is not None
     assert int(parts.sums().sum()) == figures.idle_ns
+
+
+@given(jobs(), st.integers(-30, 100), st.integers(0, 60))
+def test_a_window_cuts_the_hosts_time(events: list[Event], start: int, length: int) -> None:
+    trace = make_trace(*events)
+    window = (start, start + length)
+    told = idle(trace, 0, window)
+    expected = None if told is None else (told.host_ns, told.host_causes.get("data loading", 0))
+    assert host_idle(trace, 0, window) == expected
 
 
 def _deepest(trace: Trace, tid: str, t: int) -> int:
