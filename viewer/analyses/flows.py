@@ -74,7 +74,8 @@ def _by_id(cat: NDArray[np.int32], ident: I64, time: I64, rank: I64) -> I64:
         return out
     number = np.empty(len(ident), np.int32)
     chains = number_keys(np.stack((cat.astype(np.int64), ident), axis=1), number)
-    return group_stable(number, len(chains))[0].astype(np.int64)
+    order: I64 = group_stable(number, len(chains))[0].astype(np.int64)
+    return order
 
 
 def onward(trace: Trace, row: int) -> list[int]:

@@ -162,12 +162,12 @@ def _marks(trace: Trace) -> tuple[str, list[_Mark]]:
         on_thread = np.array([item.kind == LaneKind.THREAD for item in trace.lanes], np.bool_)[lane]
         here, owners = here[on_thread], process[lane[on_thread]]
         marks = []
-        for row, owner in zip(here, owners, strict=True):
+        for row, owner in zip(here.tolist(), owners.tolist(), strict=True):
             match = found[int(s.name[row])]
             numbers = [g for g in match.groups() if g]
             number = int(numbers[0]) if numbers else None
             start = int(s.start_ns[row])
-            marks.append(_Mark(start, start + int(s.dur_ns[row]), int(owner), number, trace.name(row), int(row)))
+            marks.append(_Mark(start, start + int(s.dur_ns[row]), owner, number, trace.name(row), row))
         return _outermost(marks)
 
     sources: tuple[tuple[str, Callable[[], list[_Mark]]], ...] = (

@@ -149,11 +149,11 @@ def _sums(trace: Trace, windows: I64, used: dict[int, list[int]]) -> dict[int, t
             seen[at] = True
             columns = found.span_ns, found.compute_ns, found.comm_exposed_ns, found.memory_exposed_ns, found.idle_ns
             sums[at] += np.stack(columns, axis=1)
-    found = {}
+    out = {}
     for i in np.flatnonzero(seen).tolist():
         span, compute, comm, memory, idle = sums[i].tolist()
-        found[i] = span, compute, comm, memory, idle
-    return found
+        out[i] = span, compute, comm, memory, idle
+    return out
 
 
 def _whole(session: Session, group: int, index: int) -> Period | None:
