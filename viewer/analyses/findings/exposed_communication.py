@@ -109,12 +109,15 @@ def _below(session: Session, least: int, step_ns: int) -> Iterator[JobFinding]:
 
 def _much(session: Session, step_ns: int) -> Iterator[JobFinding]:
     exposed, steps = exposed_of(session), step_counts(session)
-    transfer = per_step(session, exposed.transfers.sum(axis=0))
+    _, _, known, complete = kernel_waits(session)
+    transfer = exposed.transfers.sum(axis=0)
     ranks = np.flatnonzero(steps > 0)
     if not len(ranks):
         return
     # What even the rank with least of it has: more of it on others is their waiting or their own plan.
-    saving = int(transfer[ranks].min())
+    saving = int(per_step(session, transfer)[ranks].min())
+    # Without the files of some members waiting for them is in the shortest run: that much is an upper bound.
+    proven = int(per_step(session, np.where(complete, transfer, 0))[ranks].min())
     if saving <= MUCH * step_ns:
         return
     sums = exposed.transfers.sum(axis=1)
@@ -128,7 +131,6 @@ def _much(session: Session, step_ns: int) -> Iterator[JobFinding]:
         )
         if sums[label]
     )
-    _, _, known, _ = kernel_waits(session)
     yield JobFinding(
         id="exposed-communication",
         kind="exposed-communication",
@@ -138,10 +140,12 @@ def _much(session: Session, step_ns: int) -> Iterator[JobFinding]:
         saving_ns_per_step=saving,
         saving_how="Exposed transfer (without waiting) per step, on the rank that has least of it: an upper bound, as "
         "what the next compute needs can only be hidden by cutting it into parts.",
-        evidence=longest(session, known != ABSENT, exposed.transfers.sum(axis=0), "exposed transfer in one operation"),
+        evidence=longest(session, known != ABSENT, transfer, "exposed transfer in one operation"),
         next_step=advice(session, "exposed-communication", NEXT),
-        how=f"Exposed transfer of more than {percent(MUCH)} of the step on every rank, waiting for others left out.",
+        how=f"Exposed transfer of more than {percent(MUCH)} of the step on every rank, waiting for others left out. "
+        "Sure where operations make it whose members are all opened.",
         share=saving / step_ns,
+        confident=proven > MUCH * step_ns,
         overlaps=("exposed",),
         caused_by=SMALLER,
     )

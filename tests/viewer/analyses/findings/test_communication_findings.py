@@ -235,7 +235,16 @@ def test_transfer_that_nothing_hides_is_a_finding_from_fifteen_percent_of_the_st
     assert much.kind == "exposed-communication"
     assert much.share is not None
     assert much.share > 0.15
+    assert much.confident
     assert list(exposed_communication.find(GradientJob().session(), CancelToken())) == []
+
+
+def test_transfer_of_members_that_are_not_opened_may_be_waiting_and_is_not_sure() -> None:
+    whole = GradientJob(transfer_ns=3_000_000, groups=1).session()
+    part = make_session(*(i.trace for i in whole.inputs[:2]))
+    assert [(f.kind, f.confident) for f in exposed_communication.find(part, CancelToken())] == [
+        ("exposed-communication", False)
+    ]
 
 
 def test_barriers_in_every_step_cost_what_even_the_last_rank_spends_in_them() -> None:
