@@ -7,6 +7,7 @@ is not there is compiled where it is called.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 MOST_HELPERS: Final = 4
 """More wait for each other: the longest chain of callees takes a third of the whole."""
+BEHIND: Final = 10
+"""The niceness of helpers that step back: a tenth of what the window gets where both want a core."""
 HELPER: Final = (sys.executable, "-m", "viewer.jit.helper")
 STAGES: Final = (*GROUPS, NATIVE)
 """What can be waited for, in this order."""
@@ -106,6 +109,15 @@ class Build:
         upto = STAGES[: STAGES.index(group) + 1]
         wanted = [name for name, of in self._group.items() if of in upto]
         return 1.0 - sum(name in self._open for name in wanted) / max(1, len(wanted))
+
+    def step_back(self) -> None:
+        """Lower the priority of the helpers once more: nobody looks at a progress bar any longer."""
+        if not hasattr(os, "setpriority"):
+            return
+        with self._change:
+            for process in self._processes:
+                with contextlib.suppress(OSError):  # it has ended, or may not be touched
+                    os.setpriority(os.PRIO_PROCESS, process.pid, BEHIND)
 
     def stop(self, seconds: float = 0.0) -> None:
         """Kill the helpers, and wait so long for their threads."""

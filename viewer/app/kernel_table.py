@@ -6,10 +6,13 @@ from an empty folder of compiled code: of kernels that are loaded, those inside 
 
 from __future__ import annotations
 
+import ast
 import dis
 import os
 import sys
 import tempfile
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,11 +71,52 @@ def stale() -> list[str]:
 
 def _holds(told: Entry, seen: Entry) -> bool:
     earlier = GROUPS.index(told.group) <= GROUPS.index(seen.group)
-    return earlier and (told.name, told.types, told.needs) == (seen.name, seen.types, seen.needs)
+    return earlier and replace(told, group=seen.group) == seen
 
 
 def _entry(name: str, group: str, loops: dict[str, Any], needs: list[str]) -> Entry:
-    return Entry(name, group, tuple(word_of(t) for t in loops[name].signatures[0]), tuple(needs))
+    types = tuple(word_of(t) for t in loops[name].signatures[0])
+    return Entry(name, group, types, tuple(needs), name in inner(loops) - called())
+
+
+def inner(loops: dict[str, Any]) -> frozenset[str]:
+    """Kernels that others call."""
+    return frozenset(name for loop in loops.values() for name in callees(loop, loops))
+
+
+@cache
+def called() -> frozenset[str]:
+    """Kernels that code which is no kernel names, as "file.function": by imports elsewhere, inside functions beside."""
+    root = Path(__file__).resolve().parents[1]
+    found: set[str] = set()
+    for path in sorted(root.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        beside = path.parent == root / "jit"
+        steps = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        files = {a.asname or a.name: a.name for s in steps if s.module == "viewer.jit" for a in s.names}
+        come_from = {
+            a.asname or a.name: f"{s.module.rpartition('.')[2]}.{a.name}"
+            for s in steps
+            if s.module and s.module.startswith("viewer.jit.")
+            for a in s.names
+        }
+        if not beside:
+            found.update(come_from.values())
+            found.update(
+                f"{files[n.value.id]}.{n.attr}"
+                for n in ast.walk(tree)
+                if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in files
+            )
+            continue
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and not any(_is_kernel(d) for d in function.decorator_list):
+                names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+                found.update(come_from.get(n, f"{path.stem}.{n}") for n in names)
+    return frozenset(found)
+
+
+def _is_kernel(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Name) and decorator.id == "kernel"
 
 
 def _read() -> None:
@@ -103,7 +147,9 @@ def as_text(entries: list[Entry]) -> str:
     blocks = [HEAD]
     for e in entries:
         needs = f'needs = "{" ".join(e.needs)}"\n' if e.needs else ""
-        blocks.append(f'\n[[kernel]]\nname = "{e.name}"\ngroup = "{e.group}"\ntypes = "{" ".join(e.types)}"\n{needs}')
+        part = "part = true\n" if e.part else ""
+        words = f'name = "{e.name}"\ngroup = "{e.group}"\ntypes = "{" ".join(e.types)}"\n'
+        blocks.append(f"\n[[kernel]]\n{words}{needs}{part}")
     return "".join(blocks)
 
 

@@ -89,6 +89,7 @@ class MainWindow(QMainWindow):
         self._shown_run = -1
         self._run_number = 0
         self.workspace: Workspace | None = None
+        self._made: Workspace | None = None
         theme = appearance.theme
         self.messages = MessageBar(theme)
         self.progress = ProgressView(theme)
@@ -179,16 +180,25 @@ class MainWindow(QMainWindow):
         self.controller.advanced.connect(self._advanced)
         self.controller.snapshot.connect(self._snapshot)
         self.controller.ended.connect(self._ended)
+        self.warm_up.imported.connect(self._make_workspace, Qt.ConnectionType.QueuedConnection)
         self.warm_up.ready.connect(self._build_workspace, Qt.ConnectionType.QueuedConnection)
         self.kept.refused.connect(partial(self.say, "warning"))
 
+    def _make_workspace(self) -> None:
+        """Make the timeline while its loops are compiled: so a first frame waits for less, and in shorter turns."""
+        if self._made is None and self.workspace is None and not self._closing:
+            from viewer.app.workspace import Workspace
+
+            self._made = Workspace(self._appearance.theme, self)
+
     def _build_workspace(self) -> None:
-        """Make the panels; then show what was opened meanwhile."""
+        """Use the timeline from now on, and show what was opened meanwhile in the next turn."""
         if self.workspace is not None or self._closing:
             return
-        from viewer.app.workspace import Workspace
-
-        workspace = self.workspace = Workspace(self._appearance.theme, self)
+        self._make_workspace()
+        workspace, self._made = self._made, None
+        assert workspace is not None
+        self.workspace = workspace
         self.stack.addWidget(workspace.centre)
         workspace.hovered.connect(self.status.show_hovered)
         workspace.visible_changed.connect(self.status.show_window)
@@ -196,9 +206,13 @@ class MainWindow(QMainWindow):
         workspace.failed.connect(partial(self.say, "error"))
         for feature in self.features:
             feature.attach(workspace)
+        QTimer.singleShot(0, self, self._show_pending)
+
+    def _show_pending(self) -> None:
+        if self._closing:
+            return
         if self._pending is not None:
-            session, self._pending = self._pending, None
-            self._snapshot(session)
+            self._snapshot(self._pending)
         if not self.controller.running:
             self.progress.hide()
 
@@ -297,6 +311,7 @@ class MainWindow(QMainWindow):
         if self.workspace is None:
             self._pending = session
             return
+        self._pending = None
         first = self._shown_run != self._run_number
         self._shown_run = self._run_number
         if first:
@@ -347,8 +362,9 @@ class MainWindow(QMainWindow):
         self.actions_[f"theme_{self._appearance.choice}"].setChecked(True)
         for feature in self.features:
             feature.set_theme(theme)
-        if self.workspace is not None:
-            self.workspace.set_theme(theme)
+        for workspace in (self.workspace, self._made):
+            if workspace is not None:
+                workspace.set_theme(theme)
 
     def say(self, severity: str, text: str) -> None:
         """Show one sentence above the timeline."""
@@ -390,12 +406,15 @@ class MainWindow(QMainWindow):
         self.settings.layout = pack_bytes(self.docks.state())
         self.save_settings()
         self.hide()
+        made = [w for w in (self.workspace, self._made) if w is not None]
+        for workspace in made:
+            workspace.work.drop()  # before helpers end: or what waits for their work would begin it itself
         self.warm_up.stop(0.0)
         self.controller.shutdown()
         for feature in self.features:
             feature.shutdown()
-        if self.workspace is not None:
-            self.workspace.shutdown()
+        for workspace in made:
+            workspace.shutdown()
         event.accept()
         self.closed.emit()
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,17 +27,25 @@ log = logging.getLogger(__name__)
 
 MOST_HELD_SECONDS: Final = 10.0
 """The panels wait so long for the lanes of a job that opens."""
+MOST_PANELS_SECONDS: Final = 3.0
+"""What is computed and loaded after that waits so long for the panels."""
+
+
+def _is_over(event: threading.Event, end: float, seconds: float) -> bool:
+    return event.wait(seconds) or time.monotonic() > end
 
 
 class WarmUp(QObject):
     """One background thread, and helper processes where something is not compiled yet.
 
     Signals:
+        imported(): what the timeline is made of is imported. Emitted once, not after a failure.
         ready(): modules are imported and lanes can be painted without compiling. Emitted once, also after a failure.
         engine_loaded(): the panels' modules are imported and what they compute needs no compiling. Emitted once.
         done(): everything is loaded. Emitted once.
     """
 
+    imported = Signal()
     ready = Signal()
     engine_loaded = Signal()
     done = Signal()
@@ -52,6 +61,8 @@ class WarmUp(QObject):
         self._stop = threading.Event()
         self._go = threading.Event()
         self._go.set()
+        self._panels = threading.Event()
+        self._panels.set()
         self._is_ready = False
         self._is_done = False
         self._thread: threading.Thread | None = None
@@ -84,6 +95,19 @@ class WarmUp(QObject):
         """Load the rest."""
         self._go.set()
 
+    def expect_panels(self) -> None:
+        """Let what follows :attr:`engine_loaded` wait for :meth:`panels_made`: one thing at a time stays smooth."""
+        self._panels.clear()
+
+    def panels_made(self) -> None:
+        """The window has its panels."""
+        self._panels.set()
+
+    def step_back(self) -> None:
+        """Let helpers have what the window and its computations leave of the cores: lanes are on the screen."""
+        if self._build is not None:
+            self._build.step_back()
+
     def start(self) -> None:
         """Begin; a second call does nothing."""
         if self._thread is None:
@@ -95,6 +119,7 @@ class WarmUp(QObject):
         with self._telling:
             self._stop.set()
         self._go.set()
+        self._panels.set()
         self._release(seconds)
         if self._thread is not None:
             self._thread.join(seconds)
@@ -111,8 +136,9 @@ class WarmUp(QObject):
         if build is not None:
             self._await(lambda seconds: build.wait(group, seconds), cancel)
         if group == "figures":
-            end = time.monotonic() + MOST_HELD_SECONDS
-            self._await(lambda seconds: self._go.wait(seconds) or time.monotonic() > end, cancel)
+            for event, most in ((self._go, MOST_HELD_SECONDS), (self._panels, MOST_PANELS_SECONDS)):
+                end = time.monotonic() + most
+                self._await(partial(_is_over, event, end), cancel)
 
     def _await(self, over: Callable[[float], bool], cancel: CancelToken) -> None:
         while not self._stop.is_set() and not over(0.05):
@@ -144,11 +170,15 @@ class WarmUp(QObject):
 
                 native.adopt(code_folder())
             import viewer.app.workspace  # noqa: F401  (imported here, off the GUI thread, while helpers compile)
+            from viewer.views.lanes.warm import warming
 
-            if build is not None:
-                build.wait("lanes")
-            if not self._stop.is_set():
-                warm_lanes()
+            with warming():  # lanes that are made meanwhile wait for this
+                self._tell(self.imported)
+                if build is not None:
+                    load_engine()
+                    build.wait("lanes")
+                if not self._stop.is_set():
+                    warm_lanes()
         except Exception:
             log.exception("warming up the lanes failed")
         self._is_ready = True
@@ -166,6 +196,7 @@ class WarmUp(QObject):
             log.exception("loading the panels failed")
         if not self._tell(self.engine_loaded):
             return
+        self._panels.wait(MOST_PANELS_SECONDS)
         try:
             settle()
             warm_engine()
@@ -187,6 +218,13 @@ class WarmUp(QObject):
             except RuntimeError:
                 return False  # the window is gone
         return True
+
+
+def load_engine() -> None:
+    """Import what reads a file and runs compiled loops, while there is nothing to run yet."""
+    import viewer.importers.opening
+    import viewer.importers.registry
+    import viewer.jit.compiler  # noqa: F401
 
 
 def warm_lanes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final
 
@@ -59,15 +60,32 @@ class _QuickCache(FunctionCache):
             log.warning("compiled code is not kept in %s: %s", _FOLDER, error.strerror or error)
 
 
+QUICK: Final = _KEEP and hasattr(FunctionCache, "_load_overload")
+"""Whether compiled code is kept by a cache of this module."""
+PARTS: Final[set[str]] = set()
+"""Names ("file.function") of kernels that this process compiles for their callers alone: viewer/jit/parts.py."""
+
+
 def dispatcher_of(function: Callable[..., Any]) -> Any:
     """What compiles and runs a kernel."""
     options: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True}
     options["_nrt"] = _may_allocate(function)
-    quick = _KEEP and hasattr(FunctionCache, "_load_overload")
-    made: Any = numba.njit(nogil=True, cache=_KEEP and not quick, **options)(function)
-    if quick:
-        made._cache = _QuickCache(function)  # type: ignore[no-untyped-call]
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+    part = name in PARTS
+    if part:
+        options["no_cpython_wrapper"] = True
+    made: Any = numba.njit(nogil=True, cache=_KEEP and not QUICK, **options)(function)
+    if QUICK:
+        made._cache = _cache_of(function, _FOLDER / "parts" if part else _FOLDER)
     return made
+
+
+def _cache_of(function: Callable[..., Any], folder: Path) -> Any:
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    try:
+        return _QuickCache(function)  # type: ignore[no-untyped-call]
+    finally:
+        numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
 
 
 def _may_allocate(function: Callable[..., Any]) -> bool:

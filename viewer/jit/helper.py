@@ -13,6 +13,7 @@ import os
 import sys
 from typing import Final, TextIO
 
+from viewer.jit import parts
 from viewer.jit.table import NATIVE, compile_entry, load_table
 
 NICE: Final = 5
@@ -48,6 +49,7 @@ def main() -> int:
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):
             os.nice(NICE)
+    parts.use(load_table())
     gc.disable()  # the compiler makes millions of objects that live to the end; looking at them is a fifth of its time
     answers = sys.stdout
     sys.stdout = sys.stderr  # what a library prints is no answer

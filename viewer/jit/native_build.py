@@ -17,6 +17,8 @@ from viewer.jit.table import Entry, dispatcher_of, load_table, type_of
 
 _OUTSIDE: Final = frozenset({"memset", "memcpy", "memmove"})
 """What the code may call: all that its loader can always find. It ends the process over a name that it cannot."""
+_TRIED: Final = "row_search.first_from"
+"""The kernel whose answers are compared before a file is used."""
 _LLVM_TYPES: Final = {ctypes.c_void_p: "ptr", ctypes.c_ssize_t: "i64", ctypes.c_int64: "i64", ctypes.c_double: "double"}
 
 
@@ -93,7 +95,9 @@ def _compile(entry: Entry) -> tuple[Any, Symbol]:
 
 def _try_out(path: Path) -> None:
     """Load it as a start will. Raises Unfit for a wrong answer; a loader that cannot ends this process."""
-    kept = load(path)["row_search.first_from"]
+    kept = load(path).get(_TRIED)
+    if kept is None:
+        raise Unfit(f"{_TRIED} is not among what is kept, so nothing can be tried")
     times = np.arange(0, 700, 7, dtype=np.int64)
     for wanted in (-5, 0, 300, 301, 10_000):
         if kept.code(times, 3, 90, wanted) != kept.kernel.py_func(times, 3, 90, wanted):

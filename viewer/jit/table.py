@@ -29,13 +29,15 @@ class Entry:
     """One kernel.
 
     ``name`` is "file.function" within viewer.jit; ``types`` one word per argument, "int64" or "uint8[2C]" for a
-    C-contiguous array of two dimensions ("r": read only); ``needs`` names the kernels that it calls.
+    C-contiguous array of two dimensions ("r": read only); ``needs`` names the kernels that it calls. Nothing but
+    kernels calls a ``part``.
     """
 
     name: str
     group: str
     types: tuple[str, ...]
     needs: tuple[str, ...] = ()
+    part: bool = False
 
 
 @cache
@@ -44,7 +46,8 @@ def load_table() -> tuple[Entry, ...]:
     text = (files("resources") / "kernels.toml").read_text(encoding="utf-8")
     entries: list[dict[str, Any]] = tomllib.loads(text)["kernel"]
     return tuple(
-        Entry(e["name"], e["group"], tuple(e["types"].split()), tuple(e.get("needs", "").split())) for e in entries
+        Entry(e["name"], e["group"], tuple(e["types"].split()), tuple(e.get("needs", "").split()), "part" in e)
+        for e in entries
     )
 
 

@@ -160,15 +160,19 @@ class WorkRunner(QObject):
                 raise error
             failed(error)
 
+    def drop(self) -> None:
+        """Cancel everything, and wait for nothing."""
+        for token in self._latest.values():
+            token.cancel()
+        self._latest.clear()
+        self._held.clear()
+
     def shutdown(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Cancel everything and wait so long for what runs; no result is delivered afterwards.
 
         What does not look at its token (a loop that is being compiled) ends by itself later.
         """
-        for token in self._latest.values():
-            token.cancel()
-        self._latest.clear()
-        self._held.clear()
+        self.drop()
         for pool in (self._pool, self._long_pool):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(list(self._running), seconds)

@@ -127,6 +127,20 @@ def test_stopping_kills_the_helpers_at_once(tmp_path: Path) -> None:
             os.kill(int(left.name.split("-")[1]), 0)
 
 
+@pytest.mark.skipif(not hasattr(os, "getpriority"), reason="priorities of another kind")
+def test_helpers_step_back(tmp_path: Path) -> None:
+    program = "import os, sys, time; open(sys.argv[1] + str(os.getpid()), 'w').close(); time.sleep(100)"
+    made = build(tmp_path / "pid-", program)
+    end = time.monotonic() + PATIENCE
+    while len(list(tmp_path.glob("pid-*"))) < 2 and time.monotonic() < end:
+        made.wait("read", 0.05)
+    made.step_back()
+    helpers = [int(left.name.split("-")[1]) for left in tmp_path.glob("pid-*")]
+    assert [os.getpriority(os.PRIO_PROCESS, helper) for helper in helpers] == [compile_ahead.BEHIND] * 2
+    made.stop(PATIENCE)
+    made.step_back()  # of what has ended
+
+
 def test_waiting_for_one_group_does_not_wait_for_later_ones(tmp_path: Path) -> None:
     program = "import sys, time; print('ok', sys.stdin.readline().strip(), flush=True); time.sleep(100)"
     entries = [Entry("a.scan", "read", ()), Entry("a.paint", "lanes", ())]

@@ -11,6 +11,7 @@ from viewer.app.compile_ahead import Build, Shared
 from viewer.base.errors import Cancelled
 from viewer.base.work import CancelToken
 from viewer.jit.table import Entry
+from viewer.views.lanes import warm as lane_warm
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,55 @@ def test_a_job_that_opens_holds_up_the_panels_until_its_lanes_are_there(qtbot: Q
     qtbot.waitUntil(lambda: warm.is_done, timeout=20_000)
     warm.stop()
     assert light == ["lanes", "engine"]
+
+
+def test_what_comes_after_the_panels_waits_for_them(qtbot: QtBot, light: list[str]) -> None:
+    warm = warm_up.WarmUp(shared=Shared(lambda: None))
+    warm.expect_panels()
+    with qtbot.waitSignal(warm.engine_loaded, timeout=20_000):
+        warm.start()
+    ended: list[None] = []
+    waiting = threading.Thread(target=lambda: ended.append(warm.wait_for(CancelToken(), "figures")))
+    waiting.start()
+    waiting.join(0.2)
+    assert (light, ended, warm.is_done) == (["lanes"], [], False)
+    warm.panels_made()
+    qtbot.waitUntil(lambda: warm.is_done, timeout=20_000)
+    waiting.join(20)
+    assert (light, ended) == (["lanes", "engine"], [None])
+    warm.stop()
+
+
+def test_lanes_that_are_made_while_helpers_compile_wait_for_them(
+    qtbot: QtBot, light: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiling the same beside them takes longer, and holds up the window."""
+    monkeypatch.setattr(lane_warm, "_warm", threading.Event())
+    monkeypatch.setattr(lane_warm, "warm_up", lambda: light.append("beside"))
+    warm = warm_up.WarmUp(shared=built_by("import time; time.sleep(100)"))
+    with qtbot.waitSignal(warm.imported, timeout=20_000):
+        warm.start()
+    assert not warm.is_ready
+    token = CancelToken()
+    failed: list[type] = []
+
+    def lanes() -> None:
+        try:
+            lane_warm.wait_until_warm(token)
+        except Cancelled:
+            failed.append(Cancelled)
+
+    waiting = threading.Thread(target=lanes)
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    token.cancel()
+    waiting.join(20)
+    assert failed == [Cancelled]
+    warm.stop()
+    assert light == []
+    lane_warm.wait_until_warm(CancelToken())
+    assert light == ["beside"]
 
 
 def test_it_compiles_until_helpers_made_what_figures_need(qtbot: QtBot, light: list[str]) -> None:

@@ -250,6 +250,14 @@ def test_a_kernel_whose_code_needs_the_compiler_is_not_kept(
         make([Entry("raster.made_up", "lanes", words)])
 
 
+def test_a_file_without_what_is_tried_is_none_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("viewer.jit.native_build.load", lambda _: {})
+    monkeypatch.setattr("viewer.jit.native_build.make", lambda _: ({}, b""))
+    with pytest.raises(Unfit, match="first_from"):
+        build(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_code_of_another_machine_has_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import llvmlite
     import llvmlite.binding as llvm

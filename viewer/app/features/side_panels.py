@@ -68,8 +68,9 @@ class SidePanels(Feature):
         self._patience.setSingleShot(True)
         self._patience.setInterval(MOST_HELD_MS)
         self._patience.timeout.connect(self._go_on)
-        window.warm_up.engine_loaded.connect(self.fill, Qt.ConnectionType.QueuedConnection)
+        window.warm_up.expect_panels()
         window.warm_up.engine_loaded.connect(self._compiled, Qt.ConnectionType.QueuedConnection)
+        self.filled.connect(self._all_made)
         window.controller.opening.connect(self._opening)
         window.controller.snapshot.connect(self._snapshot)
         window.controller.ended.connect(self._ended)
@@ -131,10 +132,19 @@ class SidePanels(Feature):
         self._patience.stop()
         collector.set_apart()
         self.window.warm_up.go_on()
+        self.window.warm_up.step_back()
         if self.window.workspace is not None:  # what the lanes asked for is computed here when helpers compiled it
             self.window.workspace.work.go_on(held=not self.window.warm_up.is_compiling)
 
     def _compiled(self) -> None:
+        """Make the panels; then compute what the lanes asked for: beside each other both would hold up the window."""
+        if self.are_filled:
+            self._all_made()
+        else:
+            self.fill()
+
+    def _all_made(self) -> None:
+        self.window.warm_up.panels_made()
         if self.window.workspace is not None:
             self.window.workspace.work.go_on()
 
@@ -147,6 +157,7 @@ class SidePanels(Feature):
     def shutdown(self) -> None:
         """The window closes: make no more."""
         self._left = []
+        self.window.warm_up.panels_made()
         self._timer.stop()
         self._patience.stop()
 

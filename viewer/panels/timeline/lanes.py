@@ -23,7 +23,7 @@ from viewer.views.lanes.arrangement import Height, LaneArrangement, RankSort, ar
 from viewer.views.lanes.hit import same_name
 from viewer.views.lanes.lod import Built, LodStore, build
 from viewer.views.lanes.missing import with_missing
-from viewer.views.lanes.painter import LanePainter, build_tree, is_warm, shrinks, warm_up
+from viewer.views.lanes.painter import LanePainter, build_tree, is_warm, shrinks, wait_until_warm
 from viewer.views.lanes.shifted import Shifts, shifted_session, shown_notes, shown_selection
 from viewer.views.lanes.sorting import sort_figures
 from viewer.views.memory.lanes import lane_levels
@@ -77,7 +77,7 @@ class TimelineLanes(QObject):
         self.looks.recoloured.connect(self._dress)
         self.looks.filtered.connect(self._place)
         if not self.ready:
-            work.submit("timeline loops", lambda _: warm_up(), self._loops_ready, paints=True)
+            work.submit("timeline loops", wait_until_warm, self._loops_ready, paints=True)
 
     # arrangement
 

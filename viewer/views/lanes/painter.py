@@ -28,7 +28,7 @@ from viewer.views.lanes.names import EMPTY_NAMES, MOST_BOXES, find_boxes, find_n
 from viewer.views.lanes.palette import DIM, INKS, palette, rgb
 from viewer.views.lanes.plan import NO_LINES, Line, Plan, SourceRows, plan, summary_rows
 from viewer.views.lanes.tree import LANE_PAD, RowHeight, build_tree, default_row_height, full_row_height, place, shrinks
-from viewer.views.lanes.warm import draw_rows, is_warm, stamp_names, warm_up
+from viewer.views.lanes.warm import draw_rows, is_warm, stamp_names, wait_until_warm, warm_up, warming
 
 __all__ = [
     "LANE_PAD",
@@ -42,7 +42,9 @@ __all__ = [
     "place",
     "shrinks",
     "stamp_names",
+    "wait_until_warm",
     "warm_up",
+    "warming",
 ]
 
 Sampled = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]

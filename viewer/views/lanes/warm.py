@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.frames import Names, Pixels
+from viewer.base.work import CancelToken
 from viewer.jit.compose import compose
 from viewer.jit.lod import Lod, build_lod, no_lod
 from viewer.jit.memory_raster import fill_layers, line_edges, stack_edges
@@ -18,6 +21,7 @@ from viewer.jit.stamp import hatch, stamp
 from viewer.views.lanes.palette import INKS
 
 _warm: Final = threading.Event()
+_warming: Final = threading.Lock()
 
 
 def draw_rows(
@@ -121,6 +125,25 @@ def warm_up() -> None:
     first_from(times, 0, 4, 0)
     first_touching(times, durs, 0, 4, 0)
     _warm.set()
+
+
+@contextmanager
+def warming() -> Iterator[None]:
+    """While helper processes compile what :func:`warm_up` loads: :func:`wait_until_warm` waits for the end of it."""
+    with _warming:
+        yield
+
+
+def wait_until_warm(cancel: CancelToken) -> None:
+    """Wait for who warms up, or do it. For worker threads. Raises Cancelled."""
+    while not _warming.acquire(timeout=0.05):
+        cancel.check()
+    try:
+        cancel.check()
+        if not is_warm():
+            warm_up()
+    finally:
+        _warming.release()
 
 
 def is_warm() -> bool:
