@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from viewer.base.dtypes import element_bytes
@@ -94,6 +93,8 @@ def _apart(texts: pa.LargeBinaryArray) -> tuple[pa.LargeBinaryArray, I64]:
     if not count or data is None:
         return pa.array([b""] * 3 * count, pa.large_binary()), np.full(count, ABSENT, np.int64)
     offset = np.frombuffer(ends, np.int64, count + 1, texts.offset * 8)
+    import pyarrow.compute as pc  # takes long to load, and what paints lanes imports this file
+
     found = np.asarray(pc.find_substring(texts, _BEFORE)).astype(np.int64)
     first = np.where(found >= 0, offset[:-1] + found + len(_BEFORE), offset[1:])
     letters = np.append(np.frombuffer(data, np.uint8), np.uint8(0))
