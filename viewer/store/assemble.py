@@ -10,11 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from viewer.base.ids import ABSENT, TEXT_ID, Role
-from viewer.jit.gather import gather, paint_rows
 from viewer.jit.lanes import number_keys
 from viewer.jit.ordering import bind_to_slices, group_stable
 from viewer.store.arrange import Arranged, Lanes, arrange, find_lanes
-from viewer.store.lazy import PIECE, LazyColumn, taken
+from viewer.store.lazy import PIECE, LazyColumn, gather, taken
 from viewer.store.raw import RawTrace
 from viewer.store.rules import COLLECTIVE_METADATA, RuleTable
 
@@ -170,6 +169,8 @@ def paints(
     names = np.ascontiguousarray(name, np.int32)
 
     def paint() -> None:
+        from viewer.jit.gather import paint_rows  # loads the compiler
+
         for begin in range(0, n, PIECE):
             some = np.ascontiguousarray(cats(begin, min(begin + PIECE, n)), np.int32)
             piece, beside = out[begin : begin + len(some)], names[begin : begin + len(some)]

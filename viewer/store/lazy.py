@@ -8,8 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from viewer.jit.gather import gather
-
 PIECE: Final = 1 << 16
 """Rows that are made at a time."""
 
@@ -34,6 +32,13 @@ class LazyColumn:
             end = min(begin + PIECE, self._length)
             whole[begin:end] = self._make(begin, end)
         return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+def gather(source: NDArray[Any], order: NDArray[np.int32]) -> NDArray[Any]:
+    """``source[order]``, by compiled code. The compiler is loaded for it, so it comes when it is needed."""
+    from viewer.jit.gather import gather as rows
+
+    return rows(source, order)
 
 
 def taken(source: NDArray[Any], order: NDArray[np.int32]) -> LazyColumn:
