@@ -14,8 +14,9 @@ from viewer.base.units import format_share
 from viewer.store.session import Session
 from viewer.views.change_words import change_of
 from viewer.views.figures import shown
-from viewer.views.three_moves import Move, Totals, job_totals
+from viewer.views.three_moves import EXPOSED, Move, Totals, job_totals
 
+LOOK_THERE = "look there first (line 2 below)"
 LOOKING = "Looking for what to change…"
 MUCH = 0.25
 """A part of the time beside compute that is said even where no finding names its cause."""
@@ -157,7 +158,9 @@ def _sentence(
     name, most = max(totals.parts[1:], key=lambda p: p[1])
     if most >= MUCH * totals.span_ns:
         much = format_share(most, totals.span_ns)
-        return f"No single cause stands out, but {much} of the time is {name}: look there first (move 2).", ""
+        missing = name == EXPOSED and any(n.finding.kind == "missing-ranks" for n in notes)
+        first = "open the files of the other ranks as well, waiting for them is in it" if missing else LOOK_THERE
+        return f"No single cause stands out, but {much} of the time is {name}: {first}.", ""
     return f"Nothing stands out from noise: {identity_words(totals)}.", ""
 
 

@@ -17,6 +17,7 @@ from viewer.store.cache import Cache
 from viewer.store.session import Session
 from viewer.views.change_words import CHANGES, change_of
 from viewer.views.findings import (
+    LOOK_THERE,
     LOOKING,
     NO_GPU,
     PROFILE_GPU,
@@ -27,7 +28,7 @@ from viewer.views.findings import (
     page_markdown,
     page_text,
 )
-from viewer.views.three_moves import job_totals, three_moves
+from viewer.views.three_moves import EXPOSED, job_totals, three_moves
 
 
 def finding(name: str, saving: int | None = None, **more: Any) -> JobFinding:
@@ -121,7 +122,11 @@ def test_without_findings_the_time_is_said():
     assert findings_frame(page_basis(stepped()), [], busy=True).sentence == LOOKING
     steady = findings_frame(page_basis(stepped()), [])
     assert steady.tone == ""
-    assert steady.sentence == ("No single cause stands out, but 30.0 % of the time is idle: look there first (move 2).")
+    assert steady.sentence == f"No single cause stands out, but 30.0 % of the time is idle: {LOOK_THERE}."
+    talks = make_session(make_trace(kernel("gemm", 0, 50), kernel("ncclDevKernel_AllReduce", 50, 50)))
+    assert findings_frame(page_basis(talks), []).sentence.endswith(f"50.0 % of the time is {EXPOSED}: {LOOK_THERE}.")
+    alone = findings_frame(page_basis(talks), [finding("missing-ranks", severity="info")])
+    assert alone.sentence.endswith(": open the files of the other ranks as well, waiting for them is in it.")
     whole = make_session(make_trace(kernel("gemm", 0, 80), kernel("ncclDevKernel_AllReduce", 80, 20)))
     assert findings_frame(page_basis(whole), []).sentence == (
         "Nothing stands out from noise: the GPU computes 80.0 % of the time, 20.0 % is exposed communication."
