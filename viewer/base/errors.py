@@ -44,7 +44,7 @@ class InputError(RankscopeError):
 
 
 class UnreadableError(InputError):
-    """The system does not let us read an input: what it is cannot be known."""
+    """An input that may well be a trace cannot be read: the system does not let us, or it is damaged in a pack."""
 
 
 class UsageError(RankscopeError):

@@ -15,7 +15,7 @@ from typing import Final, overload
 import msgspec
 import pyarrow as pa
 
-from viewer.base.errors import Cancelled, InputError
+from viewer.base.errors import Cancelled, InputError, UnreadableError
 from viewer.base.findings import Finding
 from viewer.base.work import CancelToken, ProgressSink
 from viewer.importers.base import Importer, ImportJob
@@ -192,7 +192,7 @@ class SourceOpener:
             trace = self._keep(packed.stamp, fill, lambda: unpack_in_memory(packed, token), told.append)
         except (_Damaged, *DAMAGED) as error:
             problem = f"is damaged in the pack: {damage_of(error)}"
-            raise InputError(str(packed.path), problem, "", STEP) from None
+            raise UnreadableError(str(packed.path), problem, "", STEP) from None
         trace.meta.findings.extend(told)
         return self._painted(trace)
 

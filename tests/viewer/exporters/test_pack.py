@@ -226,6 +226,16 @@ def test_packs_of_other_versions_and_foreign_ones_get_a_sentence(tmp_path: Path,
     assert "ends before its directory" in sentence_of(tmp_path, path)
 
 
+def test_a_damaged_rank_of_a_pack_is_missing_and_that_is_said_as_a_failure(tmp_path: Path, job: Path) -> None:
+    path = packed(tmp_path, job)
+    rewritten(path, lambda m: m.update({"0/slices.arrow.zst": m["1/slices.arrow.zst"] + b"x"}))
+    result = elsewhere(tmp_path, path)
+    assert result.session.inputs
+    assert not result.skipped
+    (failure,) = result.failures
+    assert failure.sentence().endswith("Copy the pack again, or write it again with rankscope pack.")
+
+
 def test_hostile_tables_are_refused(tmp_path: Path, job: Path) -> None:
     """Checksums fit: only what the tables say is wrong."""
     from viewer.store.pack import check_values
