@@ -159,8 +159,8 @@ def _sentence(
     if most >= MUCH * totals.span_ns:
         much = format_share(most, totals.span_ns)
         missing = name == EXPOSED and any(n.finding.kind == "missing-ranks" for n in notes)
-        first = "open the files of the other ranks as well, waiting for them is in it" if missing else LOOK_THERE
-        return f"No single cause stands out, but {much} of the time is {name}: {first}.", ""
+        advice = "open the files of the other ranks as well, waiting for them is in it" if missing else LOOK_THERE
+        return f"No single cause stands out, but {much} of the time is {name}: {advice}.", ""
     return f"Nothing stands out from noise: {identity_words(totals)}.", ""
 
 
