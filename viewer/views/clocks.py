@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from viewer.analyses.collective.alignment import Alignment, RankClock, align
+from viewer.analyses.collective.matching import matches
 from viewer.base.frames import Figure, PanelFrame, Section, TableFrame
 from viewer.base.residuals import ResidualFrame
 from viewer.base.selection import GroupRef
@@ -82,9 +83,21 @@ def _cannot(session: Session, found: Alignment) -> str:
     apart = [c for c in found.clocks if not c.connected]
     if not apart:
         return ""
+    others = [c for c in apart if matches(session).run[c.group]]
+    if others:
+        names, more = _names(session, others)
+        return (
+            f"Files of different runs, by their times: {names}{more} were recorded at another time than the others. "
+            "Nothing was moved between runs: open them apart, or give their offsets here if only a clock is off."
+        )
+    names, more = _names(session, apart)
+    return f"Not aligned, left on base times: {names}{more}. The table says why."
+
+
+def _names(session: Session, apart: list[RankClock]) -> tuple[str, str]:
     names = ", ".join(shown(session.groups[c.group].label, 40) for c in apart[:_NAMED])
     more = f" and {len(apart) - _NAMED:,} more" if len(apart) > _NAMED else ""
-    return f"Not aligned, left on base times: {names}{more}. The table says why."
+    return names, more
 
 
 def _figures(session: Session, found: Alignment) -> tuple[Figure, ...]:

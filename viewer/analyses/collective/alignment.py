@@ -34,6 +34,8 @@ MOST_SHOWN: Final = 100_000
 """Members whose distance to their operation is kept for the spread and for pictures."""
 TOGETHER_NS: Final = 5_000
 """Receives that waited end with their sends, all by the same difference of clocks to within this."""
+UNUSUAL: Final = 20.0
+"""Where causality is broken, differences that scatter so many times as much as others are of two runs, not of one."""
 SYSTEMATIC_NS: Final = 3_000
 """Kernels of one operation end in the order in which the last data reach them: microseconds apart, always alike."""
 
@@ -106,10 +108,38 @@ def align(session: Session) -> Alignment:
 def _align(session: Session) -> Alignment:
     found = evidence(session)
     column = {group: i for i, group in enumerate(found.ranks)}
-    count = len(column)
     node = np.array([column.get(int(n), -1) for n in range(len(session.groups))] + [-1], np.int64)[found.matches.node]
     used = found.together[found.op] & (node >= 0)
     compared = differences(found, node, used)
+    told = _settle(session, found, compared, (column, node, used))
+    usual = _usual(compared)
+    if _contrary(told) and len(usual) < len(compared):
+        apart = _settle(session, found, usual, (column, node, used))
+        return told if _contrary(apart) else apart
+    return told
+
+
+def _contrary(told: Alignment) -> bool:
+    """Whether some rank's clock has no offset at all that causality allows, beyond the uncertainty."""
+    return any(
+        c.low_ns is not None and c.high_ns is not None and c.low_ns - c.high_ns > 2 * (c.uncertainty_ns or 0)
+        for c in told.clocks
+    )
+
+
+def _usual(compared: list[Difference]) -> list[Difference]:
+    """Those that do not scatter far more than others do."""
+    if not compared:
+        return compared
+    limit = max(float(TOGETHER_NS), UNUSUAL * float(np.quantile([p.line.spread for p in compared], 0.25)))
+    return [p for p in compared if p.line.spread <= limit]
+
+
+def _settle(
+    session: Session, found: Evidence, compared: list[Difference], places: tuple[dict[int, int], I64, NDArray[np.bool_]]
+) -> Alignment:
+    column, node, used = places
+    count = len(column)
     width = max([count, *(p.hub + 1 for p in compared)])
     part = components(width, [(p.hub, p.member) for p in compared])
     main = largest(part[:count])
@@ -267,6 +297,8 @@ def _why(session: Session, found: Evidence, group: int, column: int, pairs: Sequ
         if any(session.inputs[i].conflict for i in session.groups[group].inputs):
             return "another file states the same rank for the same time"
         return "its file counts time from another origin"
+    if found.matches.run[group]:
+        return "recorded at another time than the aligned ranks: of another run, or its clock is minutes off"
     if any(column in (p.hub, p.member) for p in pairs):
         return "its operations join it with none of the aligned ranks: others are missing, or it is of another run"
     if bool((found.matches.node == group).any()):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.evidence import Evidence
-from viewer.analyses.collective.lines import Line, fit, flat
+from viewer.analyses.collective.lines import STEEPEST, Line, fit, flat
 from viewer.analyses.collective.one_job import of_one_job
 
 F64 = NDArray[np.float64]
@@ -23,8 +23,6 @@ FEWEST: Final = 3
 """Matches that must agree before a clock is moved."""
 WIDEST_NS: Final = 1_000_000.0
 """Ends that scatter more than this do not end together."""
-STEEPEST: Final = 1e-3
-"""No clock runs 1,000 ppm wrong: such a slope is a wrong match."""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ CLOSE_NS: Final = 200_000
 """Pairs further from the agreed difference than this are none."""
 
 
-def match_in_order(groups: NDArray[np.int32], every: Any, which: I64) -> tuple[I64, I64]:
+def match_in_order(groups: I64, every: Any, which: I64) -> tuple[I64, I64]:
     """Members and counts of the operations of ``which`` (indexes into ``every``) by group, kind, size and order.
 
     Ranks with equally many of one (group, kind, size) are matched one by one. Otherwise the rank with most of them is

@@ -18,6 +18,8 @@ FEW: Final = 40
 """Up to so many points all pairs of them vote for the slope."""
 SHORTEST_SPAN_NS: Final = 2e7
 """In less time no drift of a clock is seen."""
+STEEPEST: Final = 1e-3
+"""No clock runs 1,000 ppm wrong: such a slope is a wrong match."""
 _KEEP: Final = 4.0
 _ROUNDS: Final = 3
 

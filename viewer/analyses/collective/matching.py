@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from viewer.analyses.collective.groups import JobGroups, job_groups
 from viewer.analyses.collective.in_order import match_in_order
 from viewer.analyses.collective.kinds import POINT_TO_POINT, Kind
+from viewer.analyses.collective.one_job import keeps_distance, recordings
 from viewer.analyses.collective.operations import Operations, operations
 from viewer.base.ids import ABSENT
 from viewer.store.session import Session
@@ -62,6 +63,8 @@ class Matches:
     matchable: int
     matched: int
     groups: JobGroups
+    run: I64
+    """Per RankGroup a number that is equal for ranks of one run, 0 for most of them."""
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -154,16 +157,49 @@ def _gather(session: Session, groups: JobGroups) -> Everything:
 def _build(session: Session) -> Matches:
     groups = job_groups(session)
     every = everything(session)
+    run = recordings(session)
+    matchable = _matchable(every, groups, session)
+    one = np.zeros_like(run)
+    found = _match(every, groups, one).seal(every, groups, matchable, one)
+    if not run.any():
+        return found
+    apart = _apart(every, found, run)
+    return _match(every, groups, apart).seal(every, groups, matchable, apart) if apart.any() else found
+
+
+def _apart(every: Everything, found: Matches, run: I64) -> I64:
+    """The runs again, without those whose operations end together with others': there a clock is minutes off."""
+    out = run.copy()
+    begins = np.zeros(int(found.input.max(initial=-1)) + 1, np.int64)
+    inputs, firsts = np.unique(every.input, return_index=True)
+    begins[inputs[inputs < len(begins)]] = firsts[inputs < len(begins)]
+    end = every.end[begins[found.input] + found.at]
+    op = np.repeat(np.arange(len(found)), found.present())
+    for number in range(1, int(run.max()) + 1):
+        for node in np.flatnonzero(run == number).tolist():
+            mine = np.flatnonzero(found.node == node)
+            first = found.offset[op[mine]]  # the members ascend by node
+            other = (run[found.node[first]] == 0) & (first != mine)
+            for peer in np.unique(found.node[first[other]]).tolist():
+                both = other & (found.node[first] == peer)
+                if keeps_distance((end[mine[both]] - end[first[both]]).astype(np.float64)):
+                    out[run == number] = 0
+    return out
+
+
+def _match(every: Everything, groups: JobGroups, run: I64) -> _Found:
     found = _Found()
     point = _POINT[every.kind]
     whole = np.flatnonzero(~point)
+    apart = run[every.node] if len(every.node) else np.empty(0, np.int64)
+    group = every.group + apart * len(groups.groups)  # what is of another run is no member
     by_id = whole[every.comms_id[whole] != ABSENT]
-    found.add(*_by_key(every, by_id, np.zeros(len(by_id), np.int64), every.comms_id[by_id]), Method.COMMS_ID)
+    found.add(*_by_key(every, by_id, apart[by_id], every.comms_id[by_id]), Method.COMMS_ID)
     rest = whole[(every.comms_id[whole] == ABSENT) & (every.group[whole] >= 0)]
     numbered = rest[every.seq[rest] != ABSENT]
-    found.add(*_by_key(every, numbered, every.group[numbered].astype(np.int64), every.seq[numbered]), Method.SEQUENCE)
-    found.add(*match_in_order(every.group, every, rest[every.seq[rest] == ABSENT]), Method.ORDER)
-    return found.seal(every, groups, _matchable(every, groups, session))
+    found.add(*_by_key(every, numbered, group[numbered], every.seq[numbered]), Method.SEQUENCE)
+    found.add(*match_in_order(group, every, rest[every.seq[rest] == ABSENT]), Method.ORDER)
+    return found
 
 
 class _Found:
@@ -179,7 +215,7 @@ class _Found:
         self._counts.append(counts)
         self._methods.append(np.full(len(counts), method, np.uint8))
 
-    def seal(self, every: Everything, groups: JobGroups, matchable: int) -> Matches:
+    def seal(self, every: Everything, groups: JobGroups, matchable: int, run: I64) -> Matches:
         members = np.concatenate(self._members)
         counts = np.concatenate(self._counts)
         method = np.concatenate(self._methods)
@@ -204,6 +240,7 @@ class _Found:
             matchable,
             len(members),
             groups,
+            run,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.kinds import Kind
-from viewer.analyses.collective.matching import Everything, everything
+from viewer.analyses.collective.matching import Everything, everything, matches
 from viewer.base.ids import ABSENT
 from viewer.store.session import Session
 
@@ -58,6 +58,10 @@ def pair(session: Session, aligned: Aligned, unsure_ns: float) -> Pairs:
         & np.isin(every.peer, opened)
         & (every.peer != every.rank)
     )
+    run_of = dict(zip((g.rank for g in session.groups), matches(session).run.tolist(), strict=True))
+    if any(run_of.values()):  # what was recorded at another time is no counterpart
+        one, other = (np.array([run_of[r] for r in column[ours].tolist()]) for column in (every.rank, every.peer))
+        ours = ours[one == other]
     sends: list[I64] = []
     receives: list[I64] = []
     for one, other in _between(every, ours):

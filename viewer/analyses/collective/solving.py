@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.collective.differences import STEEPEST, Difference
+from viewer.analyses.collective.differences import Difference
 from viewer.analyses.collective.held import CLEAR, FEWEST, bursts, hold, may_stand_still, moving_share, stand_still
-from viewer.analyses.collective.lines import fit, flat
+from viewer.analyses.collective.lines import STEEPEST, fit, flat
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]

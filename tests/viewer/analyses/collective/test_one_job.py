@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.ranks import RankJob
+from tests.support.ranks import BASE, STEP_NS, RankJob
 from viewer.analyses.collective.alignment import align
+from viewer.analyses.collective.matching import matches
 from viewer.analyses.collective.one_job import of_one_job
+from viewer.app.clocks import settle_clocks
 from viewer.store.session import Opened, build_session
+from viewer.views.clocks import clock_frame
 
 
 def members(seed: int, clocks: list[float], noise: float = 300.0) -> tuple[np.ndarray, np.ndarray]:
@@ -52,3 +55,48 @@ def test_ranks_of_another_run_are_left_alone() -> None:
     mixed = build_session([Opened(i.path, i.trace) for i in (*one.inputs[:4], *other.inputs[4:])])
     found = align(mixed)
     assert [c.connected for c in found.clocks] == [True] * 4 + [False] * 4
+
+
+HOUR = 3_600_000_000_000
+
+
+class OtherRun(RankJob):
+    """Ranks 4 to 7 are of a run an hour later whose steps take their own time."""
+
+    def clock(self, rank: int, true_ns: int) -> int:
+        step = (true_ns - BASE) // STEP_NS
+        own = np.cumsum(np.random.default_rng(7).integers(0, 900_000, 100)) if rank >= 4 else np.zeros(100, np.int64)
+        return super().clock(rank, true_ns) + (HOUR if rank >= 4 else 0) + int(own[max(step, 0)])
+
+
+def test_runs_at_different_times_are_left_apart_and_named() -> None:
+    session = settle_clocks(OtherRun(ranks=8, steps=12).session(), "auto")
+    found = align(session)
+    assert [c.connected for c in found.clocks] == [True] * 4 + [False] * 4
+    assert all("another time" in c.why for c in found.clocks[4:])
+    told = matches(session)
+    run = told.run[told.node]
+    assert (np.minimum.reduceat(run, told.offset[:-1]) == np.maximum.reduceat(run, told.offset[:-1])).all()
+    assert {i.clock.offset_ns for i in session.inputs[4:]} == {0}
+    note = clock_frame(session).sections[0].note
+    assert note.startswith("Files of different runs, by their times: rank 4, rank 5, rank 6 and 1 more were recorded")
+
+
+def test_a_clock_that_is_an_hour_off_is_of_the_same_run() -> None:
+    session = settle_clocks(RankJob(ranks=8, steps=12, offsets=dict.fromkeys(range(4, 8), HOUR)).session(), "auto")
+    found = align(session)
+    assert all(c.connected for c in found.clocks)
+    assert [round(c.offset_ns / 1e6) for c in found.clocks] == [0] * 4 + [round(HOUR / 1e6)] * 4
+
+
+def test_members_of_a_pair_that_contradict_each_other_are_apart() -> None:
+    one, other = members(3, [0.0]), members(4, [0.0])
+    starts, ends = np.hstack((one[0], other[0])), np.hstack((one[1], other[1]))
+    assert [p.tolist() for p in of_one_job(starts, ends)] == [[0], [1]]
+    starts, ends = members(5, [0.0, 3e6])
+    ends[:, 1] += np.random.default_rng(6).uniform(0, 150e3, 20)
+    assert len(of_one_job(starts, ends)) == 1
+    drifting = 80e-6 * starts[:, 0]
+    starts[:, 1] += drifting
+    ends[:, 1] += drifting
+    assert len(of_one_job(starts, ends)) == 1
