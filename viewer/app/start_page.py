@@ -212,7 +212,7 @@ class _DropZone(QFrame):
         self._title.setObjectName("dropTitle")
         self._title.setFont(resized(self._title.font(), 1.45))
         self._text = QLabel(
-            "Profiler traces (.json, .json.gz, .zst) of one rank or of all; a folder, an archive or a pack is one job."
+            "Profiler traces (.json, .gz, .zst) of one rank or of all; a folder, archive or pack is one job."
         )
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignHCenter)

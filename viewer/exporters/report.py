@@ -140,6 +140,7 @@ def _job_finding(finding: Finding) -> Json:
         "saving_ns_per_step": None,
         "confident": True,
         "evidence": [{"text": finding.where}] if finding.where else [],
+        "change": None,
         "next_step": None,
     }
 

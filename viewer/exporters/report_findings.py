@@ -13,6 +13,7 @@ from viewer.analyses.findings.registry import job_findings
 from viewer.analyses.findings.steady import steady_steps
 from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRange
 from viewer.store.session import Session
+from viewer.views.change_words import change_of
 from viewer.views.figures import NAME_LIMIT
 
 Json = dict[str, Any]
@@ -60,6 +61,7 @@ def _finding(session: Session, at: Ranked) -> Json:
         "follows": safe(at.root) or None,
         "adds": at.adds,
         "evidence": [_evidence(session, e) for e in found.evidence],
+        "change": safe(change_of(found)) or None,
         "next_step": safe(found.next_step) or None,
         "how": safe(found.how),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any, Final
@@ -15,6 +16,8 @@ Printable = Callable[[str, int], str]
 MOST_JOB: Final = 6
 MOST_INPUT: Final = 8
 WIDTH: Final = 160
+LONGEST: Final = 800
+"""Letters of what to try: it is read as a whole, so it is wrapped and not cut."""
 
 
 def advice_lines(report: Json, printable: Printable) -> list[str]:
@@ -29,11 +32,17 @@ def advice_lines(report: Json, printable: Printable) -> list[str]:
     for f in savers[:MOST_JOB]:
         mark = "  follows: " if f["follows"] else "  "
         lines.append(f"{mark}{saving_text(f, step)}{printable(f['title'], WIDTH)}")
-        lines.append(f"      try: {printable(f['next_step'] or '', WIDTH)}")
+        lines += _wrapped("      try: ", printable(f["next_step"] or "", LONGEST))
     if len(savers) > MOST_JOB:
         lines.append(f"  and {len(savers) - MOST_JOB} more in the JSON report")
     lines += [f"  {'note' if f['confident'] else 'unsure'}: {printable(f['title'], WIDTH)}" for f in others[:MOST_JOB]]
     return lines
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    """A text in lines of at most WIDTH letters, the further ones below the first; no option is torn at its hyphens."""
+    wrapped = textwrap.wrap(text, WIDTH - len(head), break_on_hyphens=False)
+    return [(head if i == 0 else " " * len(head)) + line for i, line in enumerate(wrapped)] or [head.rstrip()]
 
 
 def _heading(saving: Json) -> str:

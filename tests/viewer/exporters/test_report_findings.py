@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from viewer.base.selection import GapRef, GroupRef, Selection, SliceRef, TimeRan
 from viewer.exporters.report import encode_report, report
 from viewer.exporters.report_findings import place_of
 from viewer.exporters.summary import summary
+from viewer.exporters.summary_findings import WIDTH
 from viewer.store.session import Session
 
 
@@ -104,7 +106,12 @@ def test_the_summary_says_what_to_change_first():
     assert "of 39.9 ms" in lines[at]
     assert lines[at + 1].startswith("  up to 4.")
     assert "Rank 3 is late by 4.0 ms per step" in lines[at + 1]
-    assert lines[at + 2].startswith("      try: ")
+    tried = next(f for f in report(session)["findings"] if f["kind"] == "late-rank")
+    assert tried["change"] == "bring rank 3 up to its peers' pace"
+    wrapped = lines[at + 2 : at + 2 + len(textwrap.wrap(tried["next_step"], WIDTH - 11, break_on_hyphens=False))]
+    assert wrapped[0].startswith("      try: ")
+    assert " ".join(line.strip() for line in wrapped) == f"try: {tried['next_step']}"
+    assert max(len(line) for line in wrapped) <= WIDTH
 
 
 def test_the_summary_of_a_healthy_job_says_so():
