@@ -10,7 +10,7 @@ from viewer.app.features.base import Feature
 if TYPE_CHECKING:
     from viewer.app.workspace import Workspace
     from viewer.base.frames import LaneRow
-    from viewer.panels.memory import MemoryPanel
+    from viewer.panels.memory.panel import MemoryPanel
 
 
 class Memory(Feature):
@@ -28,7 +28,7 @@ class Memory(Feature):
 
     def attach_panel(self, workspace: Workspace) -> None:
         """Make the panel."""
-        from viewer.panels.memory import MemoryPanel
+        from viewer.panels.memory.panel import MemoryPanel
 
         self.panel = MemoryPanel(workspace.context, self.window)
         self.panel.window_wanted.connect(workspace.timeline.set_window)

@@ -35,7 +35,7 @@ def load_panels() -> None:
     import viewer.panels.fingerprint
     import viewer.panels.job_card
     import viewer.panels.kept_panel
-    import viewer.panels.memory
+    import viewer.panels.memory.panel
     import viewer.panels.range_table
     import viewer.panels.run_history
     import viewer.panels.stragglers  # noqa: F401

@@ -4,42 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSignalBlocker, QTimer, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QHBoxLayout,
-    QPushButton,
-    QSplitter,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QWidget
 
-from viewer.base.allocator import CATEGORY_NAMES, Category
-from viewer.base.frames import LaneRow, Swatch
+from viewer.base.allocator import Category
+from viewer.base.frames import LaneRow
 from viewer.base.memory_map import MapSpan
-from viewer.base.selection import Selection, TimeRange
+from viewer.base.selection import Selection
 from viewer.base.theme import Theme
 from viewer.base.work import CancelToken
 from viewer.panels.breakdown import error_sentence
 from viewer.panels.context import JobContext
-from viewer.panels.section_view import SectionView
+from viewer.panels.memory.axis import shift_of, span_in, window_around, window_of
+from viewer.panels.memory.parts import BLOCKS, FIGURES, RANKS, MemoryParts
 from viewer.store.session import Session
-from viewer.views.memory.lanes import ORDER
-from viewer.views.memory.map import (
-    KIND_NAMES,
-    MapKind,
-    MemoryMap,
-    build_map,
-    event_at,
-    number_at,
-    painted,
-    present,
-    tell,
-)
-from viewer.views.memory.paint import category_colors
+from viewer.views.memory.map import MapKind, MemoryMap, build_map, event_at, number_at, painted, present, tell
 from viewer.views.memory.panel import (
     NO_RECORDS,
     DeviceChoice,
@@ -50,22 +30,15 @@ from viewer.views.memory.panel import (
     peak_event,
 )
 from viewer.views.memory.ranks import RanksView, ranks_view
-from widgets.heatmap import HeatMap
-from widgets.legend import Legend
-from widgets.memory_map import MemoryMapView
-from widgets.table import DataTable
-from widgets.theming import color, palette_of, set_shown, set_tip
-from widgets.wrap_label import WrapLabel
+from widgets.theming import set_shown
 
 HINT: Final = "Open a trace with memory events, or a memory snapshot: this panel says who holds what at any instant."
 READING: Final = "Reading memory…"
-BLOCKS, FIGURES, RANKS = range(3)
-HANDS: Final = "Ctrl+wheel zooms · drag moves · double click shows all · click chooses"
 _PEAK: Final = "peak"
 _SOON_MS: Final = 30
 
 
-class MemoryPanel(QWidget):
+class MemoryPanel(MemoryParts):
     """Follows the session, the selected rank and the lanes' window while it is shown; the newest request wins.
 
     Signals:
@@ -75,7 +48,7 @@ class MemoryPanel(QWidget):
     window_wanted = Signal(object)
 
     def __init__(self, context: JobContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(context.theme, parent)
         self._context = context
         self._session: Session | None = None
         self._choices: tuple[DeviceChoice, ...] = ()
@@ -85,82 +58,13 @@ class MemoryPanel(QWidget):
         self.view: MemoryView | None = None
         self.map: MemoryMap | None = None
         self.ranks: RanksView | None = None
-        self.setAccessibleName("Memory")
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_SOON_MS)
         self._soon.timeout.connect(self._ask_map)
-        self._build()
         self._connect()
         self._set_theme(context.theme)
         self._say(HINT)
-
-    def _build(self) -> None:
-        self.device = self._combo("Device", "The device, and the source that tells of it")
-        self.kind = self._combo("Map", "Size or address against time, or the segments at the instant")
-        for kind, name in KIND_NAMES.items():
-            self.kind.addItem(name, kind)
-        self.what = self._combo("List", "Blocks that are held, all figures, or the ranks beside each other")
-        for number, name in ((BLOCKS, "Blocks held"), (FIGURES, "Figures"), (RANKS, "Ranks")):
-            self.what.addItem(name, number)
-        self.peak = QPushButton("Peak", self)
-        set_tip(self.peak, "Go to the instant at which most is allocated (P)")
-        self.linked = QCheckBox("With the lanes", self)
-        self.linked.setChecked(True)
-        set_tip(self.linked, "Zoom and move the map together with the lanes")
-        self.sentence = WrapLabel(self, max_lines=2)
-        self.canvas = MemoryMapView(self._context.theme, self)
-        self.legend = Legend(self._context.theme, self)
-        self.legend.set_hint(HANDS)
-        self.blocks = DataTable(self, max_rows=400, min_rows=3)
-        self.figures = SectionView(self._context.theme, self)
-        self.heat = HeatMap(self._context.theme, self)
-        self.table = DataTable(self, max_rows=400, min_rows=2)
-        self.rank_sentence = WrapLabel(self, max_lines=2)
-        self.rank_page = QWidget(self)
-        column = QVBoxLayout(self.rank_page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3)
-        beside = QHBoxLayout()
-        beside.setSpacing(8)
-        beside.addWidget(self.table, 3, Qt.AlignmentFlag.AlignTop)
-        beside.addWidget(self.heat, 2)
-        column.addWidget(self.rank_sentence)
-        column.addLayout(beside, 1)
-        self.pages = QStackedWidget(self)
-        for page in (self.blocks, self.figures, self.rank_page):
-            self.pages.addWidget(page)
-        self.left = QWidget(self)
-        column = QVBoxLayout(self.left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.canvas, 1)
-        column.addWidget(self.legend)
-        self.parts = QSplitter(Qt.Orientation.Horizontal, self)
-        self.parts.addWidget(self.left)
-        self.parts.addWidget(self.pages)
-        self.parts.setChildrenCollapsible(False)
-        self.parts.setSizes([640, 560])
-        tools = QHBoxLayout()
-        tools.setSpacing(6)
-        for part in (self.device, self.kind, self.peak, self.linked):
-            tools.addWidget(part)
-        tools.addStretch(1)
-        tools.addWidget(self.what)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 2)
-        layout.setSpacing(3)
-        layout.addLayout(tools)
-        layout.addWidget(self.sentence)
-        layout.addWidget(self.parts, 1)
-        layout.addStretch(0)
-
-    def _combo(self, name: str, tip: str) -> QComboBox:
-        box = QComboBox(self)
-        box.setAccessibleName(name)
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        set_tip(box, tip)
-        return box
 
     def _connect(self) -> None:
         context = self._context
@@ -182,32 +86,14 @@ class MemoryPanel(QWidget):
         self.table.jump_requested.connect(context.jump)
         self.heat.chosen.connect(self._choose_rank)
 
-    def sizeHint(self) -> QSize:
-        """Wide and low."""
-        return QSize(1100, 340)
-
     def _set_theme(self, theme: Theme) -> None:
-        self.setPalette(palette_of(theme))
-        self.setAutoFillBackground(True)
-        for part in (self.canvas, self.legend, self.blocks, self.figures, self.heat, self.table):
-            part.set_theme(theme)
-        self._explain()
-        self.rank_sentence.set_color(color(theme, "muted"))
-        self._color_sentence()
+        self.set_parts_theme(theme, self._seen())
         if self.map is not None and self._session is not None:
             self._put_map(painted(self._session, self.map, theme, self._block))
 
-    def _explain(self) -> None:
-        """The legend: what occurs in the map."""
-        found, session, colors = self.map, self._session, category_colors(self._context.theme)
-        seen = frozenset(Category) if found is None or session is None else present(session, found)
-        self.legend.set_swatches(
-            [Swatch(CATEGORY_NAMES[c], f"#{colors[c] & 0xFFFFFF:06x}") for c in ORDER if c in seen]
-        )
-
-    def _color_sentence(self) -> None:
-        warns = self.view is not None and self.view.warning
-        self.sentence.set_color(color(self._context.theme, "warning" if warns else "text"))
+    def _seen(self) -> frozenset[Category]:
+        found, session = self.map, self._session
+        return frozenset(Category) if found is None or session is None else present(session, found)
 
     def showEvent(self, event: QShowEvent) -> None:
         """What changed while the panel was hidden is computed now."""
@@ -216,11 +102,8 @@ class MemoryPanel(QWidget):
 
     def _say(self, text: str) -> None:
         self.view = None
-        set_shown(self.sentence, True)
-        self.sentence.set_text(text)
-        self._color_sentence()
-        for part in (self.device, self.kind, self.what, self.peak, self.linked, self.parts):
-            set_shown(part, False)
+        self.show_only_sentence()
+        self.tell(self._context.theme, text)
 
     # What is shown
 
@@ -308,11 +191,8 @@ class MemoryPanel(QWidget):
             self._context.work.submit("memory ranks", lambda _: ranks_view(session), self._show_ranks, self._failed)
 
     def _show_map_parts(self) -> None:
-        """The ranks need the whole width, and no map is of all of them."""
-        choice, one = self.choice, int(self.what.currentData()) != RANKS
-        for part in (self.left, self.sentence, self.device, self.kind, self.peak):
-            set_shown(part, one)
-        set_shown(self.linked, one and choice is not None and not choice.apart)
+        choice = self.choice
+        self.show_map_parts(linkable=choice is not None and not choice.apart)
 
     def _ask(self) -> None:
         """Compute lists and map anew."""
@@ -349,7 +229,7 @@ class MemoryPanel(QWidget):
     def _put_map(self, found: MemoryMap) -> None:
         self.map = found
         self.canvas.set_frame(found.frame)
-        self._explain()
+        self.explain(self._context.theme, self._seen())
         self._mark()
 
     def _mark(self) -> None:
@@ -365,8 +245,7 @@ class MemoryPanel(QWidget):
 
     def _show(self, view: MemoryView) -> None:
         self.view = view
-        self.sentence.set_text(view.sentence)
-        self._color_sentence()
+        self.tell(self._context.theme, view.sentence, warns=view.warning)
         for part in (self.what, self.parts):
             set_shown(part, True)
         self._show_map_parts()
@@ -407,9 +286,9 @@ class MemoryPanel(QWidget):
         window = self._context.window
         if event is not None and not choice.apart and window is not None:
             at = item.clock.to_session(int(item.trace.tables["allocator_events"].time_ns[event])) + self._shift()
-            if not window.contains(at):
-                start = at - window.length_ns // 2
-                self.window_wanted.emit(TimeRange(start, start + window.length_ns))
+            there = window_around(window, at)
+            if there is not None:
+                self.window_wanted.emit(there)
         self._ask()
 
     def show_instant(self, lane: LaneRow, time_ns: int) -> None:
@@ -465,11 +344,8 @@ class MemoryPanel(QWidget):
     # The axis of the lanes
 
     def _shift(self) -> int:
-        """By how much the lanes show the device's rank later than it was, ns."""
-        session, choice = self._session, self.choice
-        if session is None or choice is None:
-            return 0
-        return self._context.shifts.get(session.group_of(choice.input).id, 0)
+        choice = self.choice
+        return shift_of(self._context, self._session, None if choice is None else choice.input)
 
     def _take_window(self) -> None:
         """Show what the lanes show."""
@@ -479,22 +355,24 @@ class MemoryPanel(QWidget):
             y = self._span or (self.map.frame.whole if self.map is not None and self.map.kind is self._kind else None)
             self._span = None
             if y is not None:
-                self._span = MapSpan(window.start_ns - by, window.end_ns - by, y.y0, y.y1)
+                self._span = span_in(window, by, y)
 
     def _window_moved(self, _: object) -> None:
         if not self.isVisible() or not self.is_linked or self.map is None:
             return
-        window, by, seen = self._context.window, self._shift(), self.canvas.span
-        if window is not None and (seen.x0, seen.x1) != (window.start_ns - by, window.end_ns - by):
-            self._span = MapSpan(window.start_ns - by, window.end_ns - by, seen.y0, seen.y1)
+        window = self._context.window
+        if window is None:
+            return
+        there = span_in(window, self._shift(), self.canvas.span)
+        if there != self.canvas.span:
+            self._span = there
             self._soon.start()
 
     def _span_wanted(self, span: MapSpan) -> None:
         moved = self._span is None or (span.x0, span.x1) != (self._span.x0, self._span.x1)
         self._span = span
         if moved and self.is_linked:
-            by = self._shift()
-            self.window_wanted.emit(TimeRange(span.x0 + by, max(span.x1 + by, span.x0 + by + 1)))
+            self.window_wanted.emit(window_of(span, self._shift()))
         self._soon.start()
 
     def _link(self, _: bool) -> None:

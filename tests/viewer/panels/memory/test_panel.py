@@ -16,7 +16,8 @@ from tests.support.themes import theme
 from tests.viewer.importers.texts import open_job, write_json
 from viewer.base.selection import Selection, TimeRange
 from viewer.panels.context import JobContext
-from viewer.panels.memory import BLOCKS, FIGURES, HINT, RANKS, MemoryPanel
+from viewer.panels.memory.panel import HINT, MemoryPanel
+from viewer.panels.memory.parts import BLOCKS, FIGURES, RANKS
 from viewer.panels.work import WorkRunner
 from viewer.store.session import Session
 from viewer.views.lanes.tree import build_tree

@@ -1,0 +1,1 @@
+"""The Memory panel: its parts, what it shows of them, and the axis that it shares with the lanes."""
