@@ -17,10 +17,13 @@ from viewer.importers.archive import (
 )
 from viewer.importers.packed import PackedInput, is_pack, list_pack
 from viewer.importers.source import FileSource, Source, explain_os_error
+from viewer.importers.special import made_by_system
 from viewer.store.cache import enclosing_file
 
 MAX_FILES: Final = 20_000
 """Files of a folder that are looked at."""
+MAX_FOLDERS: Final = 20_000
+"""Folders below a folder that are looked through: links may lead anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +74,22 @@ def discover(paths: Sequence[Path]) -> list[Candidate]:
             found[str(path)] = Candidate(path, True, 0, None, None, told)
             continue
         if os.path.isdir(path):  # unlike Path.is_dir it never raises, however odd the name
-            files = _walk(path, is_trace_name)
+            files, beyond = _walk(path, is_trace_name)
             for file in files:
                 add(Candidate(file, False, _size(file), FileSource(file)))
             if not files:
-                for archive in _walk(path, lambda name: name.lower().endswith(ARCHIVE_SUFFIXES)):
+                archives, beyond = _walk(path, lambda name: name.lower().endswith(ARCHIVE_SUFFIXES))
+                for archive in archives:
                     for candidate in _inside(archive, archive):
                         add(candidate)
+            if beyond:
+                told = InputError(
+                    str(path),
+                    f"holds {beyond}: what lies beyond them was not looked at",
+                    "",
+                    "Give the folder that the profiler wrote its traces to.",
+                )
+                add(Candidate(path, True, 0, None, None, told))
             continue
         holder = None if os.path.lexists(path) else enclosing_file(path)
         for candidate in _inside(holder or path, path):
@@ -87,7 +99,7 @@ def discover(paths: Sequence[Path]) -> list[Candidate]:
 
 def _inside(file: Path, wanted: Path) -> Iterator[Candidate]:
     """The file itself, or what it holds at or below the path ``wanted``."""
-    kind = archive_kind(file) if os.path.isfile(file) else None
+    kind = archive_kind(file) if os.path.isfile(file) and not made_by_system(file) else None
     if kind is None:
         yield Candidate(wanted, True, _size(file), FileSource(wanted))
         return
@@ -123,20 +135,27 @@ def _inside(file: Path, wanted: Path) -> Iterator[Candidate]:
         yield Candidate(candidate.path, named, candidate.size, candidate.source, candidate.inside, candidate.problem)
 
 
-def _walk(folder: Path, wanted: Callable[[str], bool]) -> list[Path]:
-    seen: set[str] = set()
+def _walk(folder: Path, wanted: Callable[[str], bool]) -> tuple[list[Path], str]:
+    """Files by name, and what there is too much of ("" when all was looked at)."""
+    seen: set[tuple[int, int]] = set()
     files: list[Path] = []
     for root, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(root)
-        if real in seen:
+        try:
+            state = os.stat(root)
+        except OSError:  # it is gone
             folders.clear()
             continue
-        seen.add(real)
+        if (state.st_dev, state.st_ino) in seen or made_by_system(root):
+            folders.clear()
+            continue
+        if len(seen) == MAX_FOLDERS:
+            return files, f"more than {MAX_FOLDERS:,} folders"
+        seen.add((state.st_dev, state.st_ino))
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         files.extend(Path(root) / name for name in sorted(names) if wanted(name) and not name.startswith("."))
         if len(files) > MAX_FILES:
-            break
-    return files[:MAX_FILES]
+            return files[:MAX_FILES], f"more than {MAX_FILES:,} files with the name of a trace"
+    return files, ""
 
 
 def _size(path: Path) -> int:

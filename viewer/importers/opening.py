@@ -226,8 +226,9 @@ class JobOpener:
     def _folders_without_traces(self, candidates: list[Candidate], result: OpenResult) -> None:
         opened = [i.path for i in result.session.inputs] + result.cancelled
         failed = [Path(e.path) for e in result.failures]
+        told = set(failed)
         archives = {c.inside for c in candidates if c.inside is not None}
-        for folder in [*(p for p in self._paths if os.path.isdir(p)), *sorted(archives)]:
+        for folder in [*(p for p in self._paths if os.path.isdir(p) and p not in told), *sorted(archives)]:
             if any(p.is_relative_to(folder) for p in (*opened, *failed)):
                 continue
             looked = {f.where: f.message for f in result.skipped if Path(f.where).is_relative_to(folder)}

@@ -21,6 +21,7 @@ from viewer.base.work import CancelToken, ProgressSink
 from viewer.importers.base import Importer, ImportJob
 from viewer.importers.packed import DAMAGED, STEP, PackedInput, unpack, unpack_in_memory
 from viewer.importers.source import Source, explain_os_error
+from viewer.importers.special import made_by_system
 from viewer.store.args import ArgsText, ArgsWriter
 from viewer.store.assemble import assemble
 from viewer.store.cache import Cache
@@ -64,7 +65,7 @@ class SourceOpener:
             if source.direct:
                 if path.is_dir():
                     raise IsADirectoryError
-                if path.exists() and not path.is_file():
+                if path.exists() and (not path.is_file() or made_by_system(path)):
                     raise InputError(str(path), "is no regular file", "", "Copy its content into a file first.")
             stamp = source.stamp()
             mapped = _came(self.from_cache(stamp), began)

@@ -21,6 +21,7 @@ from viewer.importers.json_trace import rank_in_name
 from viewer.importers.opening import JobOpener
 from viewer.importers.registry import importer_of
 from viewer.importers.source import Source
+from viewer.importers.special import made_by_system
 from viewer.store.cache import Cache
 from viewer.store.meta import SourceStamp
 from viewer.store.session import Opened, Session, build_session
@@ -290,6 +291,38 @@ def test_an_error_of_our_own_fails_one_file_only(tmp_path: Path, monkeypatch: py
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     assert "no regular file" in problem(tmp_path, tmp_path / "pipe.json").sentence()
+
+
+def test_what_the_system_makes_as_it_is_read_is_never_read(tmp_path: Path) -> None:
+    linux = os.path.exists("/proc/self/mountinfo")
+    assert made_by_system("/proc/self/environ") == linux
+    assert not made_by_system(tmp_path)
+    link = tmp_path / "link.json"
+    link.symlink_to("/proc/self/environ" if linux else tmp_path / "pipe")
+    if not linux:
+        os.mkfifo(tmp_path / "pipe")
+    assert "no regular file" in problem(tmp_path, link).sentence()
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "system").symlink_to("/proc")  # from which links lead everywhere
+    assert discover([tmp_path / "job"]) == []
+
+
+@pytest.mark.parametrize(("bound", "told"), [("MAX_FOLDERS", "folders"), ("MAX_FILES", "files with the name")])
+def test_a_folder_of_too_much_is_read_in_part_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, told: str
+) -> None:
+    for rank in range(3):
+        (tmp_path / "job" / str(rank)).mkdir(parents=True)
+        write_json(tmp_path / "job" / str(rank) / f"rank_{rank}.json", [kernel()])
+    assert not open_job(tmp_path, tmp_path / "job").failures
+    monkeypatch.setattr(f"viewer.importers.discover.{bound}", 2)
+    result = open_job(tmp_path, tmp_path / "job")
+    assert 1 <= len(result.session.inputs) < 3
+    (failure,) = result.failures
+    assert f"more than 2 {told}" in failure.sentence()
+    monkeypatch.setattr("viewer.importers.discover.MAX_FOLDERS", 1)
+    (failure,) = open_job(tmp_path, tmp_path / "job").failures
+    assert "more than 1 folders" in failure.sentence()
 
 
 @pytest.mark.parametrize("events", [[], [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "x"}}]])
