@@ -33,6 +33,8 @@ SUSPECT: Final = 256 << 10
 """An event that has not ended after this many bytes is looked at closely."""
 FIRST_REACH: Final = 8 << 10
 """Bytes of text in which the end of a broken event is looked for at first."""
+SLOW: Final = 64
+"""Broken events from one look at whether to stop to the next."""
 SMALL: Final = 64 << 20
 """Top-level values up to this size are kept (a job of a thousand ranks lists its groups in one)."""
 
@@ -105,6 +107,8 @@ class EventScan:
         self._series: dict[str, int] = {}
         self._counts = np.zeros(scan.COUNTER_WORDS, np.int64)
         self._gathered = (0, 0)
+        self._looked_at = 0
+        """Up to there the bytes of the text were looked at."""
         rows = 1 + len(COLLECTIVE_COLUMNS)
         self._collectives: NDArray[np.int64] = (
             np.empty((rows, COLLECTIVES), np.int64) if spare is None else spare._collectives
@@ -218,7 +222,8 @@ class EventScan:
             if status == scan.GROW:
                 self._grow()
                 continue
-            self._harvest()
+            if status != scan.STUCK:  # of a file full of broken events each one would be harvested alone
+                self._harvest()
             if status == scan.FULL:
                 self._make_room()
             elif status == scan.ARRAY_END:
@@ -226,6 +231,7 @@ class EventScan:
                 return True
             elif status == scan.STUCK or (window.filled - window.position > SUSPECT and self._is_broken()):
                 if not self._slow_event():
+                    self._harvest()
                     return False
             elif window.at_border and self._next_part is not None and self._next_part(self):
                 self.arrived = True
@@ -236,7 +242,7 @@ class EventScan:
                     return False
                 if not self._slow_event():
                     return False
-            if self._chunk_done is not None:
+            if self._chunk_done is not None and (status != scan.STUCK or self.slow_events % SLOW == 0):
                 self._chunk_done(self)
 
     def _is_broken(self) -> bool:
@@ -254,13 +260,16 @@ class EventScan:
         reach = min(window.filled, begin + FIRST_REACH)
         while True:
             ended = window.ended and reach == window.filled
-            result = mend(window.text(begin, reach), ended, self.given_up)
+            walked, at = walk_strictly(window.address + begin, window.address + reach)
+            text = window.text(begin, reach)
+            result = mend(text, ended, self.given_up, (int(walked), int(at) - window.address - begin))
             # A farther border may still make sense of what the nearer ones do not.
             if result.kind != "more" and (result.final or reach - begin >= LONGEST):
                 break
             if reach < window.filled:
                 reach = min(window.filled, begin + 4 * (reach - begin))
                 continue
+            self._harvest()  # the text is about to go
             window.more()
             begin = window.position
             reach = window.filled
@@ -282,7 +291,6 @@ class EventScan:
             self._reason("quotes-or-brackets", offset)
             out.mended_at.setdefault("quotes-or-brackets", []).append(offset)
             out.ledger.repaired += 1
-        self._harvest()
         return True
 
     def _scan_plain(self, plain: bytes, offset: int, args_at: int, args_size: int) -> bool:
@@ -295,6 +303,7 @@ class EventScan:
             if status == scan.GROW:
                 self._grow()
             elif status == scan.FULL:
+                self._harvest()
                 self._make_room()
             else:
                 break
@@ -350,7 +359,8 @@ class EventScan:
         slices, marks = self.out.slices, self.out.marks
         if self._look is not None and new_slices > old_slices:
             self._look(self.window, slices, old_slices, new_slices)
-        if is_more_than_ascii(self.window.view()):
+        begin, self._looked_at = self._looked_at, self.window.origin + self.window.position
+        if is_more_than_ascii(self.window.view()[max(0, begin - self.window.origin) : self.window.position]):
             for columns, old in ((slices, old_slices), (marks, old_marks)):
                 self._count_bad_bytes(columns, old)
         if new_slices > old_slices:

@@ -47,14 +47,17 @@ class Mended:
     """False where more text may still turn a rejection into a repair."""
 
 
-def mend(text: bytes, ended: bool, rejected: int = 0) -> Mended:
-    """Read the event at the front of ``text``; ``ended``: the file holds no more; ``rejected`` events came before."""
+def mend(text: bytes, ended: bool, rejected: int = 0, walked: tuple[int, int] | None = None) -> Mended:
+    """Read the event at the front of ``text``; ``ended``: the file holds no more; ``rejected`` events came before.
+
+    ``walked`` is what walk_strictly says of the text, (state, position), where that is known already.
+    """
     if not text.startswith(b"{"):
         found = _NEXT_EVENTS[ended].search(text)
         if found is None:
             return Mended("cut" if ended else "more", len(text))
         return Mended("skip", found.start())
-    state, size = _walk(text)
+    state, size = walked or _walk(text)
     if state == VALID:
         return _event("event", text, size) or Mended("rejected", size)
     if state == CUT:

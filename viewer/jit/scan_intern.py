@@ -194,6 +194,8 @@ class StringTable:
         self._arena = np.zeros(arena + 64, np.uint8)
         self._slots = np.full(2 * capacity, EMPTY_SLOT, np.uint32)
         self.state = np.zeros(9, np.int64)
+        self.address = int(self.state.ctypes.data)
+        """What the kernels get."""
         self._describe()
 
     def _describe(self) -> None:
@@ -205,11 +207,6 @@ class StringTable:
         self.state[5] = self._arena.ctypes.data
         self.state[7] = len(self._arena) - 64
         self.state[8] = 0
-
-    @property
-    def address(self) -> Any:
-        """What the kernels get."""
-        return int(self.state.ctypes.data)
 
     def __len__(self) -> Any:
         return int(self.state[4])

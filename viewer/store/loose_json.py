@@ -5,6 +5,7 @@ For single small objects. Whole files go through viewer.jit's scanner.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable
@@ -47,8 +48,7 @@ def loads(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             pass
     decoded = text.decode("utf-8", "replace")
-    hooks: dict[str, Any] = {"parse_int": number, "parse_float": number} if number else {}
-    decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, **hooks)
+    decoder = _decoder(number)
     try:
         try:
             value, _ = decoder.raw_decode(decoded.lstrip())
@@ -60,6 +60,12 @@ def loads(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
         return all_without_surrogates(value) if "\\u" in decoded else value
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+@functools.lru_cache(4)
+def _decoder(number: Callable[[str], Any] | None) -> json.JSONDecoder:
+    hooks: dict[str, Any] = {"parse_int": number, "parse_float": number} if number else {}
+    return json.JSONDecoder(strict=False, parse_constant=lambda _: None, **hooks)
 
 
 def mend_words(text: str) -> str:

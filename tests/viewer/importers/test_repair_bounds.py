@@ -15,10 +15,12 @@ GOOD = '{"ph":"X","name":"k","ts":1,"dur":1}'
 def test_many_broken_events_are_mended_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
 
-    def counted(text: bytes, ended: bool, rejected: int) -> Mended:
+    def counted(text: bytes, ended: bool, rejected: int, walked: tuple[int, int]) -> Mended:
         nonlocal looked_at
         looked_at += len(text)
-        return mend(text, ended, rejected)
+        found = mend(text, ended, rejected, walked)
+        assert found == mend(text, ended, rejected)
+        return found
 
     monkeypatch.setattr(event_scan, "mend", counted)
     count = 1000
@@ -92,3 +94,25 @@ def test_a_value_that_never_ends_is_refused_before_it_fills_the_memory(
     monkeypatch.setattr(window, "LARGEST", 1 << 18)
     with pytest.raises(OverflowError, match="a value of more than"):
         scan(text, chunk=1 << 14)
+
+
+@pytest.mark.parametrize("chunk", [200, 1_000, 1 << 20])
+def test_what_only_the_text_holds_is_taken_of_broken_and_sound_events_in_turn(chunk: int) -> None:
+    events = []
+    for i in range(40):
+        events.append(f'{{"ph":"X","name":"a"b{i}","cat":"kernel","ts":{3 * i},"dur":1,"args":{{"grid":[{i},1,1]}}}}')
+        events.append(f'{{"ph":"X","name":"k","cat":"kernel","ts":{3 * i + 1},"dur":1,"args":{{"grid":[{i},1,1]}}}}')
+        events.append(f'{{"ph":"C","name":"c "d" {i}","pid":1,"ts":{3 * i + 2},"args":{{"v":{i}}}}}')
+        events.append(f'{{"ph":"C","name":"m","pid":1,"ts":{3 * i + 2},"args":{{"v":{1000 + i}}}}}')
+    text = ("[" + ",\n".join(events) + "]").encode()
+    built, scanned = columns(text, chunk=chunk)
+    assert (scanned.ledger.read, scanned.ledger.repaired, scanned.ledger.kept) == (160, 80, 80)
+    raw = built.raw
+    assert raw.slices.start_ns.tolist() == [1000 * (3 * i + k) for i in range(40) for k in (0, 1)]
+    told = [raw.recorded[n] if n >= 0 else None for n in raw.slices.recorded.tolist()]
+    assert told == [t for i in range(40) for t in (None, f'{{"grid":[{i},1,1]}}')]
+    assert raw.counters is not None
+    assert raw.counters.value.tolist() == [v for i in range(40) for v in (i, 1000 + i)]
+    for at, size in zip(raw.slices.args_off.tolist(), raw.slices.args_len.tolist(), strict=True):
+        assert text[at : at + size].startswith(b'{"grid":[')
+        assert text[at + size - 1 :].startswith(b"}")
