@@ -10,9 +10,11 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final
 
+from viewer.analyses.attribution import attribute
 from viewer.analyses.collective.hiding import held
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.contention import contention
@@ -22,7 +24,9 @@ from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idleness.host_work import host_work
 from viewer.analyses.idleness.parts import idle_parts
 from viewer.analyses.idleness.profile import idleness
+from viewer.analyses.idleness.serial import serial_streams
 from viewer.analyses.idleness.starving import starving
+from viewer.analyses.kernels import kernel_names
 from viewer.analyses.memory.growth import growth
 from viewer.analyses.optable.part import OPERATOR, part
 from viewer.analyses.recompute import recomputed
@@ -47,10 +51,16 @@ def _memory(session: Session, item: Input) -> object:
     return [growth(session, item, device) for device in range(len(item.trace.tables["memory_devices"]))]
 
 
-MAKES: Final[tuple[Make, ...]] = (
+FIRST: Final[tuple[Make, ...]] = (
     lambda _, item: operations(item.trace),
-    _of_devices(idle_parts),
+    _of_devices(attribute),
     lambda _, item: step_table(item.trace),
+    lambda _, item: kernel_names(item.trace),
+    _of_devices(idle_parts),
+)
+"""What clocks and the first page ask for, in that order; it depends on one file alone."""
+MAKES: Final[tuple[Make, ...]] = (
+    *FIRST,
     _memory,
     held,
     _of_devices(idleness),
@@ -61,28 +71,43 @@ MAKES: Final[tuple[Make, ...]] = (
     lambda _, item: contention(item.trace),
     lambda _, item: moved_bytes(item.trace),
     lambda _, item: part(item.trace, OPERATOR),
+    _of_devices(serial_streams),
 )
-"""In the order in which they are asked for."""
+"""What findings and the report ask for, in that order."""
 
 
 @contextlib.contextmanager
-def looking_ahead(session: Session, cancel: CancelToken, makes: tuple[Make, ...] = MAKES) -> Iterator[None]:
+def looking_ahead(
+    session: Session,
+    cancel: CancelToken | None = None,
+    makes: tuple[Make, ...] = MAKES,
+    then: Iterable[Callable[[], object]] = (),
+) -> Iterator[None]:
     """While the body runs, other threads make what it is going to ask for.
 
     They change no figure. What fails in them fails again for whoever asks.
+
+    Args:
+        session: the job.
+        cancel: ends the threads.
+        makes: what is made of every file.
+        then: what is made after that, in order.
     """
     stop = threading.Event()
-    lock = threading.Lock()
-    jobs = ((make, item) for make in makes for item in reversed(session.inputs))
+    token, lock = cancel or CancelToken(), threading.Lock()
+    of_files = (
+        (lambda make=make, item=item: make(session, item)) for make in makes for item in reversed(session.inputs)
+    )
+    jobs = chain(of_files, then)
 
     def run() -> None:
-        while not stop.is_set() and not cancel.cancelled:
+        while not stop.is_set() and not token.cancelled:
             with lock:
                 job = next(jobs, None)
             if job is None:
                 return
             try:
-                job[0](session, job[1])
+                job()
             except Exception:
                 log.debug("looking ahead failed", exc_info=True)
 

@@ -91,7 +91,7 @@ def kernel_rows(
     candidates that are among the ``most`` largest of some file.
     """
     files = [
-        _Names.of(item.trace, windows[item.index] if windows is not None else None)
+        kernel_names(item.trace) if windows is None else _Names.of(item.trace, windows[item.index])
         for item in session.inputs
         if windows is None or item.index in windows
     ]
@@ -220,6 +220,11 @@ class _Names:
             count, cut, _, full, least, longest, _ = stats
             rule = COLLECTIVE_METADATA if by_metadata else rules.classes[number]
             yield name, Paint(paint), rule, (count, cut, full, least, longest)
+
+
+def kernel_names(trace: Trace) -> _Names:
+    """The kernels of a whole file. Built once."""
+    return trace.memo("kernel_names", lambda: _Names.of(trace, None))
 
 
 def runs_of(trace: Trace, row: int) -> I64:

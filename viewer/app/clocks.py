@@ -68,9 +68,11 @@ def clocks_for(session: Session, choice: str) -> tuple[list[Clock], str]:
         return based, "given"
     if not needs_figures(session, choice):
         return based, method
+    from viewer.analyses.ahead import FIRST, looking_ahead
     from viewer.analyses.collective.alignment import align, clocks_of
 
-    found = align(session)
+    with looking_ahead(session, makes=FIRST):
+        found = align(session)
     return (based, method) if found.reference is None else (clocks_of(session, found), found.method)
 
 

@@ -9,10 +9,12 @@ stay whole, by launch); ``links`` always describe the whole file, and ``collecti
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from viewer.analyses.ahead import looking_ahead
 from viewer.analyses.attribution import DeviceFigures, attribute
 from viewer.analyses.collective.communication import communication
 from viewer.analyses.collective.groups import job_groups
@@ -59,6 +61,13 @@ def report(
         skipped: files that were no traces, as findings.
         window: [start, end) in ns after ``session.origin_ns()``; None for everything.
     """
+    with looking_ahead(session) if window is None else nullcontext():
+        return _report(session, failures, skipped, window)
+
+
+def _report(
+    session: Session, failures: Sequence[InputError], skipped: Sequence[Finding], window: tuple[int, int] | None
+) -> Json:
     raw = _raw_windows(session, window)
     kernels, rest = kernel_rows(session, raw)
     split = communication(session, raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from viewer.analyses.ahead import FIRST, looking_ahead
 from viewer.analyses.findings.base import JobFinding
 from viewer.analyses.findings.ranking import Ranked, ranked, together
 from viewer.analyses.findings.steady import SteadySteps, steady_steps
@@ -83,9 +84,10 @@ class Basis:
 
 def page_basis(session: Session) -> Basis:
     """The basis of a job's page; may take long, so for a worker."""
-    totals = job_totals(session)
+    with looking_ahead(session, makes=FIRST):
+        totals, steady = job_totals(session), steady_steps(session)
     remembers = totals is None and any(rank_peaks(session))
-    return Basis(steady_steps(session), totals, NO_GPU + (SEE_MEMORY if remembers else PROFILE_GPU))
+    return Basis(steady, totals, NO_GPU + (SEE_MEMORY if remembers else PROFILE_GPU))
 
 
 def findings_frame(

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from viewer.analyses.ahead import FIRST, looking_ahead
 from viewer.analyses.attribution import DeviceFigures, attribute, largest_gaps
 from viewer.analyses.collective.causes import late_steps
 from viewer.analyses.collective.communication import communication, total
@@ -92,9 +93,10 @@ def three_moves(session: Session, cancel: CancelToken | None = None) -> tuple[Mo
 
 def _build(session: Session, cancel: CancelToken) -> tuple[Move, ...]:
     out = []
-    for make in (_block, _gaps, _tail):
-        cancel.check()
-        out.append(make(session))
+    with looking_ahead(session, cancel, FIRST):
+        for make in (_block, _gaps, _tail):
+            cancel.check()
+            out.append(make(session))
     return tuple(out)
 
 

@@ -84,10 +84,12 @@ def job_findings(
     token = cancel or CancelToken()
     kept = session.card_memo("findings", Memo)  # a lock of its own: other panels do not wait for a detector
     out: dict[str, JobFinding] = {}
-    with contextlib.nullcontext() if all(name in kept for name in DETECTORS) else looking_ahead(session, token):
-        for name in DETECTORS:
+    searches = {name: partial(kept.get, name, partial(_found, session, name, token)) for name in DETECTORS}
+    done = all(name in kept for name in DETECTORS)
+    with contextlib.nullcontext() if done else looking_ahead(session, token, then=reversed(searches.values())):
+        for search in searches.values():
             token.check()
-            for found in kept.get(name, partial(_found, session, name, token)):
+            for found in search():
                 if found.id not in out:
                     out[found.id] = found
                     if on_found is not None:

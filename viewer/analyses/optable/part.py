@@ -85,6 +85,12 @@ def _build(trace: Trace, by: str, window: tuple[int, int]) -> Part:
     return _flat(runs, *_of_runs(trace, by))
 
 
+def gpu_ns(trace: Trace, window: tuple[int, int] | None = None) -> int:
+    """Sum of the durations of a file's GPU work, cut to a window of its raw ns."""
+    work, (lo, hi) = gpu_work(trace), window or NO_WINDOW
+    return int(np.maximum(np.minimum(work.end_ns, hi) - np.maximum(work.start_ns, lo), 0).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class _Runs:
     """The GPU work that touches a window: positions of ``gpu_work``, and figures of each."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.kernels import mean_half_even
-from viewer.analyses.optable.part import Part, part
+from viewer.analyses.optable.part import Part, gpu_ns, part
 from viewer.base.work import CancelToken
 from viewer.jit.grouping import middles
 from viewer.store.session import Session
@@ -106,7 +106,7 @@ def op_table(
         found = part(trace, by, windows.get(index))
         parts.append(found)
         maps.append(np.array([number[k] for k in found.keys], np.int64))
-        gpu += int(part(trace, "class", windows.get(index)).own.sum())
+        gpu += gpu_ns(trace, windows.get(index))
         if tell is not None and len(parts) < len(inputs):
             tell(table)
     return table()
