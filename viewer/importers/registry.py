@@ -6,6 +6,7 @@ from pathlib import Path
 
 from viewer.base.errors import InputError
 from viewer.base.registry import Registry
+from viewer.importers.ascend import AscendImporter
 from viewer.importers.base import Importer
 from viewer.importers.chrome import ChromeImporter
 from viewer.importers.kineto import KinetoImporter
@@ -25,6 +26,7 @@ from viewer.importers.viztracer import VizTracerImporter
 
 IMPORTERS: Registry[Importer] = Registry("importer")
 IMPORTERS.add(VizTracerImporter.name, VizTracerImporter())
+IMPORTERS.add(AscendImporter.name, AscendImporter())
 IMPORTERS.add(KinetoImporter.name, KinetoImporter())
 IMPORTERS.add(TraceViewerImporter.name, TraceViewerImporter())
 IMPORTERS.add(StragglerImporter.name, StragglerImporter())

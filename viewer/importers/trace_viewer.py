@@ -11,19 +11,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.json_trace import finish, rank_in_name, read_json, small_facts
+from viewer.importers.wide import NameFlags, Wide
 from viewer.importers.window import TextWindow
 from viewer.store.growing import GrowingColumns
 from viewer.store.meta import DeviceInfo
-from viewer.store.raw import RawSlices, RawTrace
+from viewer.store.raw import RawTrace
 
 _WRITER: Final = re.compile(
     rb'"displayTimeUnit"\s*:\s*"ns"\s*,\s*"metadata"\s*:\s*\{\s*"highres-ticks"\s*:\s*true\s*\}'
@@ -112,38 +112,9 @@ def _processes(raw: RawTrace, findings: list[Finding]) -> dict[int, _Process]:
     return found
 
 
-class _Wide:
-    """Slices with a value of their own in every column, to be changed one by one."""
-
-    def __init__(self, slices: RawSlices) -> None:
-        self._slices = slices
-        self.name, self.pid, self.tid = slices.name, slices.pid, slices.tid
-        self.cat, self.device, self.stream = slices.cat, slices.device, slices.stream
-        self.is_async = slices.is_async
-
-    def narrow(self) -> RawSlices:
-        """The same with tracks."""
-        s = self._slices
-        return RawSlices.filled(
-            s.start_ns,
-            s.dur_ns,
-            s.name,
-            self.cat,
-            pid=self.pid,
-            tid=self.tid,
-            device=self.device,
-            stream=self.stream,
-            is_async=self.is_async,
-            corr=s.corr,
-            ext=s.ext,
-            args_off=s.args_off,
-            args_len=s.args_len,
-        )
-
-
 def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Finding]) -> None:
     """Give slices without a category the one that their lane means, and GPU work its device and stream."""
-    s = _Wide(raw.slices)
+    s = Wide(raw.slices)
     numbers: dict[str, int] = {}
 
     def number(category: str) -> int:
@@ -152,7 +123,7 @@ def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Fi
             raw.strings.append(category)
         return numbers[category]
 
-    names = _NameFlags(raw)
+    names = NameFlags(raw)
     bare = (s.cat < 0) & ~s.is_async
     work = nested = 0
     for pid, process in processes.items():
@@ -195,17 +166,3 @@ def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Fi
 
 _COPIES: Final = re.compile(r"^mem(?:ory)?_?cpy", re.IGNORECASE)
 _FILLS: Final = re.compile(r"^mem(?:ory)?_?set", re.IGNORECASE)
-
-
-class _NameFlags:
-    """Which names match a pattern; each distinct name is asked once."""
-
-    def __init__(self, raw: RawTrace) -> None:
-        self._strings = list(raw.strings)
-        self._known: dict[re.Pattern[str], NDArray[np.bool_]] = {}
-
-    def where(self, pattern: re.Pattern[str], name: NDArray[np.int32]) -> Any:
-        if pattern not in self._known:
-            flags = [pattern.match(text[:200]) is not None for text in self._strings]
-            self._known[pattern] = np.array([*flags, False], np.bool_)
-        return self._known[pattern][name]

@@ -39,6 +39,21 @@ _ROLE_PAINT = {
 }
 
 
+_USUAL: Final = {
+    "runtime": "cuda_runtime",
+    "driver": "cuda_driver",
+    "sync": "cuda_sync",
+    "memcpy": "gpu_memcpy",
+    "memset": "gpu_memset",
+    "user_annotation": "gpu_user_annotation",
+    "profiler_range": "cuda_profiler_range",
+}
+_MAKERS: Final = re.compile(
+    rf"(?:cuda|dcu|gcu|gpu|hip|hpu|maca|mlu|mtia|musa|npu|ppu|privateuse1|rocm|supa|xpu)_({'|'.join(_USUAL)})"
+)
+"""Words of makers: other devices' names could be anything, and a copy that counts as their work is what a file says."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClassRule:
     """One class rule: GPU work whose category and name match has class ``paint``.
@@ -71,9 +86,19 @@ class RuleTable:
     _batches: dict[tuple[int, ...], NameRules] = field(default_factory=dict, compare=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, compare=False, repr=False)
 
+    def spelling(self, cat: str) -> str:
+        """The category that the tables know: in lower case, and a maker's own word replaced by the usual one.
+
+        Makers of devices ship profilers of PyTorch in which their word stands for "cuda" or "gpu": mlu_memcpy.
+        """
+        low = cat.lower()
+        if low in self.roles or not (found := _MAKERS.fullmatch(low)) or any(low in r.cats for r in self.classes):
+            return low
+        return _USUAL[found[1]]
+
     def role(self, cat: str) -> Role:
         """Role of a category, compared without regard to case; OTHER when no rule names it."""
-        found = self.roles.get(cat.lower())
+        found = self.roles.get(self.spelling(cat))
         return found[0] if found else Role.OTHER
 
     def class_of(self, cat: str, name: str) -> ClassRule:
@@ -81,7 +106,7 @@ class RuleTable:
         key = (cat, name)
         rule = self._memo.get(key)
         if rule is None:
-            low, head = cat.lower(), name[:MOST_NAME]
+            low, head = self.spelling(cat), name[:MOST_NAME]
             rule = next(r for r in self.classes if r.matches(low, head))
             if len(self._memo) < MOST_KNOWN:
                 self._memo[key] = rule
@@ -104,7 +129,7 @@ class RuleTable:
         return np.array([found[text] for text in texts], np.int32)
 
     def _classes_of(self, cat: str, names: pa.LargeStringArray) -> NDArray[np.int32]:
-        low = cat.lower()
+        low = self.spelling(cat)
         asked = tuple(i for i, r in enumerate(self.classes) if not r.cats or low in r.cats)
         with self._lock:
             if asked not in self._batches:

@@ -4,6 +4,7 @@ import re
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from viewer.base.errors import UsageError
@@ -270,3 +271,38 @@ def test_a_rule_can_name_several_categories() -> None:
     assert rules.class_of("x", "n").id == "a"
     assert rules.class_of("Y", "n").id == "a"
     assert rules.class_of("z", "n").id == "default-compute"
+
+
+@pytest.mark.parametrize(
+    ("cat", "role"),
+    [
+        ("mlu_memcpy", Role.GPU_WORK),
+        ("GCU_MEMSET", Role.GPU_WORK),
+        ("musa_runtime", Role.RUNTIME),
+        ("gcu_driver", Role.RUNTIME),
+        ("privateuse1_runtime", Role.RUNTIME),
+        ("xpu_driver", Role.RUNTIME),
+        ("mtia_runtime", Role.RUNTIME),
+        ("glow_runtime", Role.RUNTIME),
+        ("mlu_user_annotation", Role.GPU_MARK),
+        ("gcu_profiler_range", Role.GPU_MARK),
+        ("gcu_sync", Role.SYNC),
+        ("cuda_event", Role.SYNC),
+        ("user_annotation", Role.ANNOTATION),
+        ("host_memcpy", Role.OTHER),
+        ("file_sync", Role.OTHER),
+        ("mlu_memcpy_like", Role.OTHER),
+        ("hpu_op", Role.OTHER),
+    ],
+)
+def test_profilers_of_other_makers_have_their_word_in_categories(cat: str, role: Role) -> None:
+    assert shipped_rules().role(cat) is role
+
+
+def test_a_copy_of_another_maker_has_the_class_of_a_copy() -> None:
+    rules = shipped_rules()
+    for cat in ("mlu_memcpy", "GCU_Memcpy", "gpu_memcpy"):
+        assert rules.paint(cat, "Memcpy HtoD") is Paint.MEMORY
+        assert rules.paint(cat, "Memcpy PtoP") is Paint.COMM
+        names = pa.array(["PtoP", "DtoD"], pa.large_string())
+        assert rules.paints_of(cat, names).tolist() == [Paint.COMM, Paint.MEMORY]
