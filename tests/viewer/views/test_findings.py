@@ -85,7 +85,15 @@ def test_the_sentence_says_what_to_do_and_the_card_what_is_wrong():
 def test_every_kind_that_can_be_worth_a_change_says_what_to_do():
     kinds = {kind for found in DETECTORS.values() for kind in found}
     for_information = {
-        *("cut-files", "missing-ranks", "clocks-not-aligned", "clocks-not-connected", "no-steps", "one-step"),
+        *(
+            "several-jobs",
+            "cut-files",
+            "missing-ranks",
+            "clocks-not-aligned",
+            "clocks-not-connected",
+            "no-steps",
+            "one-step",
+        ),
         *("warm-up", "start-up", "no-shapes", "memory-overview", "profiler-overhead", "mfu"),
         *("bubble", "few-micro-batches"),
     }

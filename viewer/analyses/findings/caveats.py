@@ -1,9 +1,10 @@
-"""What the data cannot say, where that limits the conclusions: for information, never a saving."""
+"""What the data cannot say, where that limits the conclusions or forbids them; never a saving."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -33,10 +34,10 @@ _FIRST_CALLS: Final = re.compile(
 
 
 def find(session: Session, cancel: CancelToken) -> Iterator[JobFinding]:
-    """Missing ranks, clocks, steps, shapes, cut files, and the steps that are set apart."""
+    """Several jobs in one, missing ranks, clocks, steps, shapes, cut files, and the steps that are set apart."""
     if not any(len(gpu_work(i.trace)) for i in session.inputs):
         return
-    for part in (_cut, _ranks, _clocks, _steps, _start_up, _shapes):
+    for part in (_jobs, _cut, _ranks, _clocks, _steps, _start_up, _shapes):
         cancel.check()
         yield from part(session)
 
@@ -51,6 +52,31 @@ def _of_files(session: Session, count: int, one: str, many: str) -> str:
     if every == 1:
         return f"The file {one}"
     return f"All {every} files {many}" if count == every else f"{count} of {every} files {one if count == 1 else many}"
+
+
+def _jobs(session: Session) -> Iterator[JobFinding]:
+    sizes: dict[int, list[Input]] = {}
+    for item in session.inputs:
+        if item.trace.meta.world_size is not None:
+            sizes.setdefault(item.trace.meta.world_size, []).append(item)
+    if len(sizes) < 2:
+        return
+    *first, last = (f"{size:,}" for size in sorted(sizes))
+    yield replace(
+        _info(
+            "several-jobs",
+            f"The files look like {len(sizes)} jobs, of {', '.join(first)} and {last} ranks: what is said of all of "
+            "them together mixes these",
+            [
+                Evidence(f"{size:,} ranks: {len(items):,} {'file' if len(items) == 1 else 'files'}, for example "
+                         f"{items[0].path.name}", items[0].extent())
+                for size, items in sorted(sizes.items())[:NAMED]
+            ],
+            "Open the files of one job alone.",
+            "The files of one job state one world size.",
+        ),
+        severity="error",
+    )  # fmt: skip
 
 
 def _cut(session: Session) -> Iterator[JobFinding]:

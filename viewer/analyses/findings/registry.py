@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 DETECTORS: Final[Mapping[str, tuple[str, ...]]] = {
     "caveats": (
-        *("cut-files", "missing-ranks", "clocks-not-aligned", "clocks-not-connected"),
+        *("several-jobs", "cut-files", "missing-ranks", "clocks-not-aligned", "clocks-not-connected"),
         *("no-steps", "one-step", "warm-up", "start-up", "no-shapes"),
     ),
     "memory_room": ("memory-peak", "unused-reserve"),

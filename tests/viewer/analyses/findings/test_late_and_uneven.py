@@ -169,6 +169,17 @@ def test_a_stage_whose_clock_is_not_aligned_is_compared_with_none(monkeypatch: p
     assert list(uneven.find(session, CancelToken())) == []
 
 
+def test_files_of_several_jobs_go_before_everything_else_that_is_found():
+    sizes = (4, 4, 4, 8)
+    of = [make_trace(kernel("gemm", 0, 9), rank=r, path=f"{r}.json", world_size=n) for r, n in enumerate(sizes)]
+    assert next(iter(caveats.find(make_session(*of[:2]), CancelToken()))).kind == "missing-ranks"
+    first = job_findings(make_session(*of))[0]
+    assert (first.kind, first.severity) == ("several-jobs", "error")
+    assert "2 jobs, of 4 and 8 ranks" in first.title
+    told = [e.text for e in first.evidence]
+    assert told == ["4 ranks: 3 files, for example 0.json", "8 ranks: 1 file, for example 3.json"]
+
+
 def test_stages_without_replicas_are_no_peers():
     """They compute differently by their place, and nothing says that one is late."""
     alone = roles(aligned(RankJob(ranks=2, steps=4)))
