@@ -120,7 +120,7 @@ class EventScan:
         return int(self._counts[scan.COUNTS + 2 * scan.READ])
 
     def run(self) -> Scanned:
-        """Scan to the end of the text. Raises OverflowError when a value is absurdly long."""
+        """Scan to the end of the text. Raises OverflowError when a value is absurdly long, or names are too many."""
         window, out = self.window, self.out
         if not window.filled:
             window.more()
@@ -343,6 +343,7 @@ class EventScan:
         return self.out.slices.rows, self.out.marks.rows
 
     def _grow(self) -> None:
+        self.out.refuse_too_many_names()
         self.out.strings.grow()
         self.out.tracks.grow()
 

@@ -23,6 +23,10 @@ MOST_RECORDED: Final = 32 << 20
 """Bytes of distinct texts of what args record that are kept."""
 MOST_VALUES: Final = 1000
 """Top-level values that are kept."""
+MOST_NAMES: Final = 8 << 20
+"""Distinct names, categories and ids as text; no trace of a job comes near. A million of them takes 0.2 GB to read."""
+MOST_NAME_BYTES: Final = 512 << 20
+"""Bytes of all of them."""
 MOST_AGAIN: Final = 32 << 20
 """Bytes of columns that are used again."""
 
@@ -79,9 +83,17 @@ class Scanned:
             one.rows = 0
         return cls(*columns)
 
+    def refuse_too_many_names(self) -> None:
+        """Raise OverflowError where there are more names than memory should be given to."""
+        if len(self.strings) > MOST_NAMES:
+            raise OverflowError(f"more than {MOST_NAMES:,} distinct names")
+        if self.strings.used_bytes > MOST_NAME_BYTES:
+            raise OverflowError(f"more than {MOST_NAME_BYTES >> 20} MiB of distinct names")
+
     def add(self, other: Scanned) -> None:
-        """Add what the text behind this one holds; ``other`` is used up."""
+        """Add what the text behind this one holds; ``other`` is used up. Raises OverflowError: too many names."""
         place = np.append(self.strings.add_all(other.strings), -1)
+        self.refuse_too_many_names()
 
         def put_ids(ids: NDArray[np.int64]) -> None:
             texts = ids >= TEXT_ID

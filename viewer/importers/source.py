@@ -199,13 +199,23 @@ class AheadStream(_Pieces):
         self._pieces: queue.Queue[bytes] = queue.Queue(ahead)
         self._stop = threading.Event()
         self._ended = False
-        self.damage = ""
-        self.behind = False
+        self._damage = ""
+        self._behind = False
         self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
         self._thread.start()
 
     def _to_the_end(self, pieces: Generator[bytes, None, bool]) -> Iterator[bytes]:
-        self.behind = yield from pieces
+        self._behind = yield from pieces
+
+    @property
+    def damage(self) -> str:
+        """See TextStream. Nothing is told of what nobody read: how far ahead the thread is depends on the time."""
+        return self._damage if self._ended else ""
+
+    @property
+    def behind(self) -> bool:
+        """See TextStream."""
+        return self._ended and self._behind
 
     @property
     def position(self) -> int:
@@ -218,11 +228,11 @@ class AheadStream(_Pieces):
                 if not self._put(piece):
                     return
         except EOFError:
-            self.damage = "the compressed data is cut off"
+            self._damage = "the compressed data is cut off"
         except OSError as error:
-            self.damage = f"the file cannot be read to its end ({error.strerror or error})"
+            self._damage = f"the file cannot be read to its end ({error.strerror or error})"
         except Exception as error:  # whatever it is, the reader must not wait for ever
-            self.damage = f"the compressed data is damaged ({error})"
+            self._damage = f"the compressed data is damaged ({error})"
         finally:
             self._put(b"")
 

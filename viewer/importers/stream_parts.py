@@ -150,6 +150,7 @@ class StreamParts:
             if out is None:
                 out = scan.out
             else:
+                self.at = head.begin
                 out.add(scan.out)
                 if not head.crossed:
                     self._spare.append(scan)

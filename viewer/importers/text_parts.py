@@ -114,6 +114,7 @@ class TextParts:
         part = 0
         while self._joined[part]:
             part += 1
+            self.at = self._borders[part]
             out.add(self._read[part].result().out)
         self._read.clear()  # scans know this object: without the circle they are gone at once
         return out, self._damage[part]

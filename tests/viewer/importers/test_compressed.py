@@ -14,7 +14,7 @@ from tests.viewer.importers.texts import kernel, open_one, problem, write_json
 from viewer.base.zstd import zstd
 from viewer.importers import inflate
 from viewer.importers.inflate import codec_of
-from viewer.importers.source import open_text
+from viewer.importers.source import AheadStream, FileSource, open_text
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -86,6 +86,21 @@ def test_a_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     text, damage = text_of(path)
     assert len(text) < 50 << 20
     assert "more than 1,500 times its size" in damage
+
+
+def test_a_damage_is_told_once_it_was_met_however_far_ahead_the_thread_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(gzip.compress(TEXT)[:-4] + b"more")
+    stream = AheadStream(FileSource(path).open(), codec_of(gzip.compress(b"")))
+    stream._thread.join()  # all is inflated
+    room = memoryview(bytearray(1 << 20))
+    count = stream.read_into(room)
+    assert count
+    assert (stream.damage, stream.behind) == ("", False)
+    while stream.read_into(room):
+        pass
+    assert stream.damage
+    stream.close()
 
 
 def test_a_trace_opens_from_each_and_keeps_its_args(tmp_path: Path) -> None:
