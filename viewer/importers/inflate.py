@@ -30,6 +30,8 @@ BOMB_BYTES: Final = 4 << 30
 
 INFLATE_ERRORS: Final[Any] = (isal_zlib.error, zlib.error)
 GZIP: Final = b"\x1f\x8b"
+_TRAILER: Final = 8
+"""Bytes of a gzip member's checksum and size."""
 
 
 class ByteSource(Protocol):
@@ -60,6 +62,26 @@ class Codec:
     """Returns whether bytes that are nothing compressed follow the last member."""
 
 
+def _trailer_apart(file: ByteSource) -> Iterator[bytes]:
+    """The bytes of a file in blocks, of which the last one holds no more than a gzip member's checksum and size.
+
+    Where these are wrong the decoder gives nothing of what came with them. Raises as reading does, after the last.
+    """
+    held = b""
+    try:
+        while block := file.read(PIECE // 4):
+            block = held + block
+            held = block[-_TRAILER:]
+            if len(block) > _TRAILER:
+                yield block[:-_TRAILER]
+    except (OSError, EOFError, ValueError):
+        if held:
+            yield held
+        raise
+    if held:
+        yield held
+
+
 def inflate(file: ByteSource) -> Generator[bytes, None, bool]:
     """Inflate gzip members one after another, at most PIECE bytes at a time.
 
@@ -68,7 +90,8 @@ def inflate(file: ByteSource) -> Generator[bytes, None, bool]:
     """
     member = isal_zlib.decompressobj(wbits=31)
     fresh = True
-    while block := file.read(PIECE // 4):
+    for given in _trailer_apart(file):
+        block = given
         while block:
             if fresh and not block.startswith(GZIP[: len(block)]):
                 return True

@@ -88,6 +88,19 @@ def test_a_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "more than 1,500 times its size" in damage
 
 
+@pytest.mark.parametrize("size", [1_000, 5 << 20])
+@pytest.mark.parametrize("place", [-8, -1])
+def test_a_wrong_checksum_takes_no_text_with_it(tmp_path: Path, size: int, place: int) -> None:
+    text = (b"[" + b"1," * size)[:size]
+    packed = bytearray(gzip.compress(text))
+    packed[place] ^= 1
+    path = tmp_path / "a.json"
+    path.write_bytes(packed)
+    found, damage = text_of(path)
+    assert found == text
+    assert "damaged" in damage
+
+
 def test_a_damage_is_told_once_it_was_met_however_far_ahead_the_thread_is(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(gzip.compress(TEXT)[:-4])
