@@ -48,8 +48,11 @@ _TEXT_MARGIN = 4
 
 def fitted(text: str, metrics: QFontMetrics, room: int) -> str:
     """A name as it is shown in so much room: whole, or only its telling part (which the view elides if need be)."""
-    code = text.endswith((")", ">")) or "::" in text or text.startswith("nccl")
-    return text if not code or metrics.horizontalAdvance(text) <= room else short_name(text)
+    name = text.lstrip()  # a word stands a space away from the number before it
+    code = name.endswith((")", ">")) or "::" in name or name.startswith("nccl")
+    if not code or metrics.horizontalAdvance(text) <= room:
+        return text
+    return text[: len(text) - len(name)] + short_name(name)
 
 
 class NameDelegate(QStyledItemDelegate):

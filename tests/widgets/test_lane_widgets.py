@@ -33,6 +33,8 @@ LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
             "vectorized_elementwise_kernel",
         ),
         ("void cutlass::Kernel<cutlass_80_gemm_nt>(Params)", "cutlass_80_gemm_nt>(Params)"),
+        ("void at::native::(anonymous namespace)::many<at::native::(anonymous namespace)::M<2> >(int)", "many"),
+        ("(anonymous namespace)::f(int)", "f"),
         ("aten::matmul", "matmul"),
         ("ampere_bf16_s16816gemm", "ampere_bf16_s16816gemm"),
         ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "AllReduce_Sum_bf16_RING_LL"),

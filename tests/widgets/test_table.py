@@ -143,6 +143,7 @@ def test_names_that_do_not_fit_show_what_tells_them_apart(qtbot: QtBot) -> None:
     full = metrics.horizontalAdvance(names[0])
     assert fitted(names[0], metrics, full) == names[0]
     assert [fitted(n, metrics, full // 2) for n in names] == ["Sum_f16_RING_LL", "Max_f16_RING_LL"]
+    assert fitted("\u2002void (anonymous namespace)::of_tokens<long>(long*)", metrics, 40) == "\u2002of_tokens"
     for plain in ("trace of a rank (1).json", "torch/nn/module.py(1739): _wrapped_call_impl", "Memcpy DtoD (A -> B)"):
         assert fitted(plain, metrics, 10) == plain
     table = DataTable()

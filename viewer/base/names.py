@@ -23,7 +23,12 @@ def short_name(name: str) -> str:
     built_in = _BUILT_IN.match(name)
     if built_in is not None:
         return built_in[1]
-    text = name.removeprefix("void ").removeprefix("ncclDevKernel_").removeprefix("ncclKernel_")
+    text = (
+        name.replace("(anonymous namespace)::", "")
+        .removeprefix("void ")
+        .removeprefix("ncclDevKernel_")
+        .removeprefix("ncclKernel_")
+    )
     if "::" not in text and "<" not in text and "(" not in text:
         return text
     head = text
