@@ -34,7 +34,7 @@ LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
         ),
         ("void cutlass::Kernel<cutlass_80_gemm_nt>(Params)", "cutlass_80_gemm_nt>(Params)"),
         ("void at::native::(anonymous namespace)::many<at::native::(anonymous namespace)::M<2> >(int)", "many"),
-        ("(anonymous namespace)::f(int)", "f"),
+        ("(anonymous namespace)::fill(int)", "fill"),
         ("aten::matmul", "matmul"),
         ("ampere_bf16_s16816gemm", "ampere_bf16_s16816gemm"),
         ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "AllReduce_Sum_bf16_RING_LL"),
