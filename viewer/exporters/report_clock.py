@@ -49,6 +49,8 @@ def _rank(item: Input, told: RankClock, *, aligned: bool) -> Json:
         "uncertainty_ns": told.uncertainty_ns if aligned else None,
         "low_ns": told.low_ns if aligned else None,
         "high_ns": told.high_ns if aligned else None,
+        "jump_ns": told.jump[1] if aligned and told.jump is not None else None,
+        "jump_at_ns": told.jump[0] if aligned and told.jump is not None else None,
         "given": item.clock.given,
         "connected": told.connected if aligned else known,
         "why": told.why or None,

@@ -80,7 +80,23 @@ def _cannot(session: Session, found: Alignment) -> str:
         based = any(i.clock.base_ns for i in session.inputs)
         times = "times are base times" if based else "times are as written"
         return f"The traces cannot say how these clocks differ: {why}. Nothing was moved: {times}."
+    jumped = " ".join(jump_words(session, c) for c in found.clocks if c.jump is not None)
     apart = [c for c in found.clocks if not c.connected]
+    return " ".join(part for part in (jumped, _apart_words(session, apart)) if part)
+
+
+def jump_words(session: Session, clock: RankClock) -> str:
+    """A sentence on a clock that was set in the middle of the recording; "" for one that was not."""
+    if clock.jump is None:
+        return ""
+    at, by = clock.jump
+    return (
+        f"The clock of {shown(session.groups[clock.group].label, 40)} jumped by {signed(by)} at "
+        f"{since_origin(session, at)}: it is aligned up to there, its times behind are off by as much."
+    )
+
+
+def _apart_words(session: Session, apart: list[RankClock]) -> str:
     if not apart:
         return ""
     others = [c for c in apart if matches(session).run[c.group]]
@@ -260,5 +276,6 @@ def _state(session: Session, found: Alignment, told: RankClock, item: Input) -> 
         return "reference"
     if told.connected:
         steps = ", set step by step" if told.held else ""
+        steps += f", jumped by {signed(told.jump[1])}" if told.jump is not None else ""
         return ("connected" if session.clock_method == "collectives" else "connected, not applied") + steps
     return f"not connected: {told.why}" if told.why else "not connected"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +20,13 @@ from viewer.analyses.collective.bounds import feasible
 from viewer.analyses.collective.differences import FEWEST, Difference, differences
 from viewer.analyses.collective.evidence import Evidence, evidence
 from viewer.analyses.collective.held import hold, step_bursts
+from viewer.analyses.collective.jumps import Jump, whose
 from viewer.analyses.collective.lines import spread_of
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.point_to_point import Pairs, pair
 from viewer.analyses.collective.solving import Solved, components, largest, solve
 from viewer.base.clock import Clock
+from viewer.base.ids import ABSENT
 from viewer.store.session import Session
 
 F64 = NDArray[np.float64]
@@ -63,6 +65,11 @@ class RankClock:
     why: str = ""
     held: tuple[tuple[int, int], ...] = ()
     drift_error_ppb: int | None = None
+    jump: tuple[int, int] | None = None
+    """(session time, ns) at which the clock was set, and by how much; None for never.
+
+    It is not taken out: offset and drift are those before it, and the uncertainty holds it.
+    """
 
     @property
     def uncertainty_ns(self) -> int | None:
@@ -73,7 +80,8 @@ class RankClock:
         """
         if self.spread_ns is None or self.error_ns is None:
             return None
-        return 3 * max(self.spread_ns, self.error_ns) + SYSTEMATIC_NS
+        jumped = 0 if self.jump is None else abs(self.jump[1])
+        return 3 * max(self.spread_ns, self.error_ns) + SYSTEMATIC_NS + jumped
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +119,38 @@ def _align(session: Session) -> Alignment:
     node = np.array([column.get(int(n), -1) for n in range(len(session.groups))] + [-1], np.int64)[found.matches.node]
     used = found.together[found.op] & (node >= 0)
     compared = differences(found, node, used)
+    jumps = whose([(p.hub, p.member, p.jump) for p in compared if p.jump is not None], len(column))
+    if jumps:  # as the clocks would be had they gone on as they were
+        found = _without(found, node, jumps)
+        compared = differences(found, node, used)
     told = _settle(session, found, compared, (column, node, used))
     usual = _usual(compared)
     if _contrary(told) and len(usual) < len(compared):
         apart = _settle(session, found, usual, (column, node, used))
-        return told if _contrary(apart) else apart
-    return told
+        told = told if _contrary(apart) else apart
+    return _jumped(told, {found.ranks[i]: jump for i, jump in jumps.items()}) if jumps else told
+
+
+def _without(found: Evidence, node: I64, jumps: dict[int, Jump]) -> Evidence:
+    start, end = found.start.copy(), found.end.copy()
+    for i, jump in jumps.items():
+        behind = (node == i) & (found.end > jump.at_ns)
+        start[behind] -= round(jump.by_ns)
+        end[behind] -= round(jump.by_ns)
+    return replace(found, start=start, end=end)
+
+
+def _jumped(told: Alignment, jumps: dict[int, Jump]) -> Alignment:
+    """The clocks with what is known of those that jumped: causality bounds nothing there, and the jump is in doubt."""
+
+    def known(clock: RankClock) -> RankClock:
+        jump = jumps.get(clock.group)
+        if jump is None or not clock.connected:
+            return clock
+        at = round(jump.at_ns) + told.zero_ns - clock.offset_ns
+        return replace(clock, low_ns=None, high_ns=None, jump=(at, round(jump.by_ns)))
+
+    return replace(told, clocks=tuple(known(c) for c in told.clocks))
 
 
 def _contrary(told: Alignment) -> bool:
@@ -277,8 +311,10 @@ def _rate(found: Evidence, pairs: Pairs) -> float | None:
 
 
 def _unaligned(session: Session, found: Evidence) -> Alignment:
-    why = "no operation is shared with another opened rank" if not len(found.matches) else "too few shared operations"
-    clocks = tuple(_apart(g.id, g.rank, why) for g in session.groups)
+    clocks = tuple(
+        _apart(g.id, g.rank, "too few shared operations" if len(found.matches) else _unshared(session, g.id))
+        for g in session.groups
+    )
     none = np.empty(0, np.float64)
     pairs = pair(session, lambda which: (which * 0.0, which * 0.0, np.zeros(len(which), np.bool_)), 0.0)
     based = any(i.base_ns for i in session.inputs)
@@ -303,6 +339,17 @@ def _why(session: Session, found: Evidence, group: int, column: int, pairs: Sequ
         return "its operations join it with none of the aligned ranks: others are missing, or it is of another run"
     if bool((found.matches.node == group).any()):
         return f"fewer than {FEWEST} shared operations whose ends agree"
+    return _unshared(session, group)
+
+
+def _unshared(session: Session, group: int) -> str:
+    """Why nothing that a rank communicated is shared with another opened rank."""
+    every = everything(session)
+    mine = every.node == group
+    if not mine.any():
+        return "it holds no communication kernel"
+    if not ((every.group[mine] >= 0) | (every.comms_id[mine] != ABSENT)).any():
+        return "its file says of no communication kernel which group it is of: nothing tells what belongs together"
     return "no operation is shared with another opened rank"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.evidence import Evidence
+from viewer.analyses.collective.jumps import Jump, find_jump
 from viewer.analyses.collective.lines import STEEPEST, Line, fit, flat
 from viewer.analyses.collective.one_job import of_one_job
 
@@ -36,6 +37,8 @@ class Difference:
     line: Line
     """Fitted over ``x0``, the times before they were moved."""
     x0: F64
+    jump: Jump | None = None
+    """Of the member against the hub; the line is that of what is left without it."""
 
 
 def differences(found: Evidence, node: I64, used: NDArray[np.bool_]) -> list[Difference]:
@@ -74,12 +77,15 @@ def _lines(ends: F64, columns: I64, virtual: int, out: list[Difference]) -> int:
     pairs = _against_members(ends)
     if len(columns) >= MANY and len(pairs) == len(columns) - 1:
         pairs = _against_median(ends, pairs)
-    for hub, m, x, y in pairs:
+    for hub, m, x, seen in pairs:
+        y, jump = seen, find_jump(x, seen)
+        if jump is not None:
+            y = seen - np.where(x > jump.at_ns, jump.by_ns, 0.0)
         line = fit(x, y)
         if abs(line.slope) > STEEPEST:
             line = flat(y)
         if line.spread <= WIDEST_NS and line.count >= FEWEST:
-            out.append(Difference(virtual if hub < 0 else int(columns[hub]), int(columns[m]), x, y, line, x))
+            out.append(Difference(virtual if hub < 0 else int(columns[hub]), int(columns[m]), x, y, line, x, jump))
     return int(bool(pairs and pairs[0][0] < 0))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.analyses.collective.group_split import split
+from viewer.analyses.collective.group_use import use_of
 from viewer.analyses.collective.kinds import POINT_TO_POINT
 from viewer.analyses.collective.operations import LocalGroup, Operations, operations
 from viewer.store.meta import ProcessGroup
@@ -103,12 +104,16 @@ def _build(session: Session) -> JobGroups:
         _, _, local, ranks, source = users[0]
         ops = [(operations(session.inputs[i].trace), j) for i, j, *_ in users]
         purpose, from_what = _purpose(local, ranks, world, ops)
+        if not purpose and size_of(local, ranks) != world:
+            index, mine = users[0][:2]
+            purpose = use_of(session.inputs[index].trace, mine)
+            from_what = "operations" if purpose else ""
         groups.append(
             JobGroup(
                 number,
                 local.name,
                 local.description,
-                local.size if local.size is not None else (len(ranks) if ranks is not None else None),
+                size_of(local, ranks),
                 ranks,
                 source,
                 purpose,
@@ -117,6 +122,11 @@ def _build(session: Session) -> JobGroups:
             )
         )
     return JobGroups(tuple(groups), tuple(of_local))
+
+
+def size_of(local: LocalGroup, ranks: tuple[int, ...] | None) -> int | None:
+    """Members of a group, None where nothing tells."""
+    return local.size if local.size is not None else (len(ranks) if ranks is not None else None)
 
 
 def _tell_apart(session: Session, found: list[_Users], of_local: list[I32]) -> None:
@@ -208,7 +218,7 @@ def _purpose(
         for pattern, purpose in _PURPOSES:
             if text and pattern.search(text):
                 return purpose, "description"
-    size = local.size if local.size is not None else (len(ranks) if ranks is not None else None)
+    size = size_of(local, ranks)
     if world is not None and size == world and world > 1:
         return "world", "ranks"
     kinds: set[int] = set()

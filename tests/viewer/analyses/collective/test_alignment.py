@@ -233,3 +233,10 @@ def test_drifts_that_no_rank_shows_by_itself_are_seen_together() -> None:
 def test_without_drifts_none_is_stated(seed: int) -> None:
     found = align(RankJob(ranks=6, steps=10, seed=seed, offsets={1: 5_000}, noise_ns=4_000).session())
     assert {c.drift_ppb for c in found.clocks} == {0}
+
+
+def test_files_that_name_no_groups_say_so() -> None:
+    found = align(RankJob(ranks=4, states=("in_elems", "dtype")).session())
+    assert found.reference is None
+    said = "its file says of no communication kernel which group it is of: nothing tells what belongs together"
+    assert {c.why for c in found.clocks} == {said}
