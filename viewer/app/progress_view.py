@@ -149,7 +149,7 @@ class ProgressView(QFrame):
             self._bar.setValue(int(STEPS * view.share))
         parts = []
         if view.files:
-            parts.append(f"{view.finished} of {len(view.files)} files")
+            parts.append(f"{view.finished} of {len(view.files)} {'file' if len(view.files) == 1 else 'files'}")
         if view.total_bytes:
             parts.append(f"{format_bytes(view.done_bytes)} of {format_bytes(view.total_bytes)}")
         if view.events_per_second:

@@ -131,7 +131,8 @@ def _bar(order: list[str], sums: dict[str, int], total: int) -> BarFrame:
     hues = list(range(len(parts)))
     rest = sum(sums[name] for name in order[HUES:])
     if rest:
-        parts.append((f"{len(order) - HUES} others", rest, None))
+        left = order[HUES:]
+        parts.append((words_of(left[0]).label if len(left) == 1 else f"{len(left)} others", rest, None))
         hues.append(-1)
     return BarFrame(tuple(parts), total, tuple(hues))
 

@@ -12,7 +12,7 @@ from viewer.base.work import CancelToken
 from viewer.store.session import Session
 from viewer.views import gaps
 from viewer.views.gaps import gaps_frame
-from viewer.views.idle_words import WORDS
+from viewer.views.idle_words import WORDS, words_of
 
 
 def rows(session: Session, cause: str | None = None, least: int = 0, group: int | None = None) -> list[tuple[str, ...]]:
@@ -74,6 +74,11 @@ def test_many_causes_share_the_last_part_of_the_bar(monkeypatch: pytest.MonkeyPa
     assert len(frame.bar.parts) == 5
     assert frame.bar.parts[-1][0] == f"{len(frame.names) - 4} others"
     assert sum(ns for _, ns, _ in frame.bar.parts) == frame.bar.total_ns
+    last = words_of(frame.names[-1]).label
+    monkeypatch.setattr(gaps, "HUES", len(frame.names) - 1)
+    frame = gaps_frame(make_session(HostJob(faults=faults).trace()), None, None, 0)
+    assert frame.bar is not None
+    assert frame.bar.parts[-1][0] == last, "one that is left has its own name"
 
 
 def test_nothing_to_show_is_one_sentence() -> None:
