@@ -137,6 +137,8 @@ def test_helpers_step_back(tmp_path: Path) -> None:
     made.step_back()
     helpers = [int(left.name.split("-")[1]) for left in tmp_path.glob("pid-*")]
     assert [os.getpriority(os.PRIO_PROCESS, helper) for helper in helpers] == [compile_ahead.BEHIND] * 2
+    assert [os.getsid(helper) for helper in helpers] == [os.getsid(0)] * 2  # else priorities mean nothing on Linux
+    assert os.getpgid(0) not in [os.getpgid(helper) for helper in helpers]  # nor does Ctrl+C reach them
     made.stop(PATIENCE)
     made.step_back()  # of what has ended
 
