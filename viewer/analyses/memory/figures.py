@@ -167,7 +167,7 @@ def _figures(trace: Trace, device: int) -> MemoryFigures:
         peak_reserved = int(d.stated_peak_reserved[device])
     elif not len(reserved) and final_reserved is not None:
         peak_reserved = final_reserved
-        unused = None if peak is None else final_reserved - peak
+        unused = None if peak is None or peak > final_reserved else final_reserved - peak
     peak_live = None
     if d.split_free[device] and len(live) and live[0] != ABSENT:
         peak_live = int(_with_before(live, _known(d.live_before[device])).max())

@@ -178,21 +178,29 @@ class MemoryPanel(MemoryParts):
 
     def _choose_kind(self, _: int) -> None:
         self._span = None
+        self._show_map_parts()
         self._take_window()
         self._ask_map()
 
     def _show_page(self, _: object = None) -> None:
         page = int(self.what.currentData())
-        self.pages.setCurrentIndex(page)
+        self._turn_page()
         self._show_map_parts()
         session = self._session
         if page == RANKS and self.ranks is None and session is not None and self._choices:
             self.rank_sentence.set_text(READING)
             self._context.work.submit("memory ranks", lambda _: ranks_view(session), self._show_ranks, self._failed)
 
+    def _turn_page(self) -> None:
+        """Show the page that is asked for; a source without blocks has its figures in their place."""
+        page = int(self.what.currentData())
+        none = self.view is not None and self.view.blocks is None
+        self.pages.setCurrentIndex(FIGURES if page == BLOCKS and none else page)
+
     def _show_map_parts(self) -> None:
         choice = self.choice
-        self.show_map_parts(linkable=choice is not None and not choice.apart)
+        linkable = choice is not None and not choice.apart and self._kind is not MapKind.SEGMENTS
+        self.show_map_parts(linkable=linkable)
 
     def _ask(self) -> None:
         """Compute lists and map anew."""
@@ -249,11 +257,9 @@ class MemoryPanel(MemoryParts):
         for part in (self.what, self.parts):
             set_shown(part, True)
         self._show_map_parts()
-        set_shown(self.blocks, view.blocks is not None)
         if view.blocks is not None:
             self.blocks.set_frame(view.blocks)
-        else:
-            self.pages.setCurrentIndex(FIGURES if self.what.currentData() == BLOCKS else self.pages.currentIndex())
+        self._turn_page()
         self.figures.set_frame(view.figures)
         self._mark()
         if self.map is None:

@@ -22,6 +22,7 @@ from viewer.store.session import Input, Session
 from viewer.store.trace import Trace
 from viewer.views.figures import TableMaker, num, plural, since_origin, word
 from viewer.views.figures import shown as shown_name
+from viewer.views.memory.sections import size_text
 
 MOST_FRAMES: Final = 200
 _LEVELS: Final = 512
@@ -170,12 +171,10 @@ def block_section(session: Session, item: Input, block: int) -> Section:
     rule, why = found.why(block)
     size, requested = int(b.size[block]), int(b.requested[block])
     figures = [
-        Figure(
-            "size", f"{format_bytes(size)} ({size:,} B)", "What it occupies where the end tells it, else its event."
-        ),
+        Figure("size", size_text(size), "What it occupies where the end tells it, else its event."),
     ]
     if requested not in {ABSENT, size}:
-        figures.append(Figure("asked for", f"{format_bytes(requested)} ({requested:,} B)", "The request itself."))
+        figures.append(Figure("asked for", size_text(requested), "The request itself."))
     figures += [
         Figure("category", CATEGORY_NAMES[int(found.category[block])], f"Rule {rule}: {why}."),
         Figure("rule", rule, why),

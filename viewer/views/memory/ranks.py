@@ -22,7 +22,7 @@ from viewer.store.session import Session
 from viewer.views.figures import TableMaker, num, plural, share, shown, word
 from viewer.views.memory.sections import size_cell
 
-GIB: Final = float(1 << 30)
+_UNITS: Final = (("GiB", float(1 << 30)), ("MiB", float(1 << 20)), ("KiB", 1024.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ class RanksView:
     table: TableFrame | None
     heat: HeatFrame | None
     targets: tuple[Selection, ...]
+
+
+def _unit_of(largest: int) -> tuple[str, float]:
+    """The unit in which the largest of some sizes is at least one, and its bytes."""
+    return next((unit for unit in _UNITS if largest >= unit[1]), _UNITS[-1])
 
 
 def _signed(off: int, middle: int) -> str:
@@ -64,6 +69,7 @@ def ranks_view(session: Session) -> RanksView:
             )
         )
         targets, labels = [], []
+        unit = _unit_of(max(p.peak_allocated for p in peaks))
         values = np.full((len(peaks), 1 + len(names)), np.nan)
         for k, (p, x) in enumerate(zip(peaks, parts, strict=True)):
             group = session.group_of(p.input).id
@@ -79,13 +85,13 @@ def ranks_view(session: Session) -> RanksView:
                 *(size_cell(x.get(n)) for n in names),
                 jump=GroupRef(group),
             )
-            values[k, 0] = p.peak_allocated / GIB
-            values[k, 1:] = [max(x[n], 0) / GIB if n in x else np.nan for n in names]
+            values[k, 0] = p.peak_allocated / unit[1]
+            values[k, 1:] = [max(x[n], 0) / unit[1] if n in x else np.nan for n in names]
         levels = [p.peak_allocated for p in peaks]
         heat = None
         if len(peaks) > 1:
             top = float(np.nanmax(values))
-            heat = HeatFrame(tuple(labels), ("peak", *names), values, "GiB", "memory", 0.0, top if top > 0 else 1.0)
+            heat = HeatFrame(tuple(labels), ("peak", *names), values, unit[0], "memory", 0.0, top if top > 0 else 1.0)
         fullest = int(np.argmax(levels))
         sentence = (
             f"{labels[0]}: its peak is {format_bytes(levels[0])}."

@@ -38,6 +38,11 @@ def size_cell(size: int | None) -> tuple[str, int | None]:
     return ("–" if size is None else format_bytes(size)), size
 
 
+def size_text(size: int) -> str:
+    """Bytes for a figure, with all digits where the short form has fewer."""
+    return format_bytes(size) if abs(size) < 1024 else f"{format_bytes(size)} ({size:,} B)"
+
+
 def totals_section(session: Session, item: Input, found: MemoryFigures, event: int | None) -> Section:
     """What is held after an event, and the peaks."""
     e, d = item.trace.tables["allocator_events"], item.trace.tables["memory_devices"]
@@ -45,7 +50,7 @@ def totals_section(session: Session, item: Input, found: MemoryFigures, event: i
 
     def add(label: str, value: int | None, how: str, tone: str = "") -> None:
         if value is not None:
-            figures.append(Figure(label, f"{format_bytes(value)} ({value:,} B)", how, tone=tone))
+            figures.append(Figure(label, size_text(value), how, tone=tone))
 
     number = found.number
     if found.events:
@@ -59,7 +64,11 @@ def totals_section(session: Session, item: Input, found: MemoryFigures, event: i
             add("pending frees", level["allocated"] - level["live"], "Frees asked for that are not complete yet.")
         add("reserved", level["reserved"], "What the allocator holds of the device.")
         if level["reserved"] is not None and level["allocated"] is not None:
-            add("cached", level["reserved"] - level["allocated"], "Reserved less allocated: mostly reused at once.")
+            cached = level["reserved"] - level["allocated"]
+            if cached >= 0:
+                add("cached", cached, "Reserved less allocated: mostly reused at once.")
+            else:
+                figures.append(absent("cached", "not known: blocks lie in segments that the source does not tell of"))
     peak = [("peak allocated", found.peak_allocated, HOW["peak_allocated"])]
     if found.peak_live is not None:
         peak.append(("peak until free is asked", found.peak_live, HOW["peak_live"]))
@@ -167,7 +176,7 @@ def _fragmentation(_: Session, item: Input, found: MemoryFigures) -> Section | N
     lost = unusable(item.trace, found.number, layout)
 
     def told(label: str, value: int, how: str) -> Figure:
-        return Figure(label, f"{format_bytes(value)} ({value:,} B)", how)
+        return Figure(label, size_text(value), how)
 
     return Section(
         "Fragmentation at the end",

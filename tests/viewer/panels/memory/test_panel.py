@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.support.build import kernel, make_session, make_trace
 from tests.support.memory import FakeAllocator, profiler_events
 from tests.support.memory_job import Planted, fragmented, training
 from tests.support.themes import theme
+from tests.viewer.importers.test_memory_exports import ROWS
 from tests.viewer.importers.texts import open_job, write_json
 from viewer.base.selection import Selection, TimeRange
 from viewer.panels.context import JobContext
@@ -168,6 +170,33 @@ def test_other_maps_and_a_failed_request(qtbot: QtBot, context: JobContext, pane
     (row,) = sections["Requests that failed"].table.rows
     assert row[0] == "50 MiB"
     assert "fragmentation" in row[-1]
+
+
+def test_a_block_chosen_on_another_page_leaves_one_page_in_sight(
+    qtbot: QtBot, context: JobContext, panel: MemoryPanel, tmp_path: Path
+) -> None:
+    show(qtbot, context, panel, opened(tmp_path, training(Planted(steps=3))))
+    panel.blocks.row_chosen.emit(0)
+    settle(qtbot, context, panel)
+    for page in (RANKS, FIGURES, BLOCKS):
+        panel.what.setCurrentIndex(panel.what.findData(page))
+        panel.show_peak() if page != RANKS else None
+        settle(qtbot, context, panel)
+        seen = [k for k in range(panel.pages.count()) if panel.pages.widget(k).isVisible()]
+        assert seen == [page]
+
+
+def test_a_source_without_blocks_shows_its_figures(
+    qtbot: QtBot, context: JobContext, panel: MemoryPanel, tmp_path: Path
+) -> None:
+    path = tmp_path / "rank_0.raw.json"
+    path.write_text(json.dumps(ROWS))
+    show(qtbot, context, panel, open_job(tmp_path, path).session)
+    assert panel.view is not None
+    for page, seen in ((BLOCKS, FIGURES), (FIGURES, FIGURES), (RANKS, RANKS), (BLOCKS, FIGURES)):
+        panel.what.setCurrentIndex(panel.what.findData(page))
+        settle(qtbot, context, panel)
+        assert panel.pages.currentIndex() == seen
 
 
 def test_ranks_are_compared_and_lead_to_their_rank(
