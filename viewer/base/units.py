@@ -20,27 +20,32 @@ def format_bytes(n: int | None) -> str:
     value = float(n)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
-            return f"{n} B" if unit == "B" else f"{value:.4g} {unit}"
+            return _signed(f"{n} B" if unit == "B" else f"{value:.4g} {unit}")
         value /= 1024
-    return f"{value:.4g} TiB"
+    return _signed(f"{value:.4g} TiB")
 
 
 def format_rate(per_second: float, unit: str = "B/s") -> str:
     """Decimal rates: ``2.5e9`` -> ``"2.5 GB/s"``."""
     for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(per_second) >= scale:
-            return f"{per_second / scale:.3g} {prefix}{unit}"
-    return f"{per_second:.3g} {unit}"
+            return _signed(f"{per_second / scale:.3g} {prefix}{unit}")
+    return _signed(f"{per_second:.3g} {unit}")
 
 
 def format_share(part: int, whole: int) -> str:
     """``part`` of ``whole`` in percent with one decimal, ``"–"`` when there is no whole."""
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+    return _signed(f"{100 * part / whole:.1f} %") if whole else "–"
 
 
 def percent(share: float, digits: int = 0) -> str:
     """A share of 0 to 1 in percent: ``0.15`` -> ``"15 %"``."""
-    return f"{100 * share:.{digits}f} %"
+    return _signed(f"{100 * share:.{digits}f} %")
+
+
+def _signed(text: str) -> str:
+    """One number with the sign for minus in front; an exponent stays as it is."""
+    return MINUS + text[1:] if text.startswith("-") else text
 
 
 def unbroken(text: str) -> str:

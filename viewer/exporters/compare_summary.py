@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from viewer.base.time import format_duration
-from viewer.base.units import format_bytes, format_count, format_share
+from viewer.base.units import format_bytes, format_count, format_share, with_minus
 from viewer.exporters.summary import printable
 from viewer.views.text import bare_name
 
@@ -135,7 +135,7 @@ def _fingerprint(report: Json) -> list[str]:
         return []
     table: list[tuple[str, ...]] = [("", "base", "test", "", "")]
     for f in known:
-        points = f"{100 * f['delta']:+.1f} points".replace("-", "−")
+        points = with_minus(f"{100 * f['delta']:+.1f} points")
         table.append((f["title"], f"{100 * f['base']:.1f} %", f"{100 * f['test']:.1f} %", points, sure(f)))
     lines = aligned(table, (0, 4))
     peaks = [(m["base_allocated_bytes"], m["test_allocated_bytes"]) for m in report["memory"]]

@@ -26,6 +26,11 @@ _KNOWN: Final = (
     (b"\x7fELF", "is a program", STEP),
 )
 
+_OLD_PICKLE: Final = re.compile(
+    rb"\([dl]p\d{1,9}\r?\n|\([dl]?S['\"]|[}\]]q\x00|c[A-Za-z_][\w.]{0,99}\n[A-Za-z_]\w{0,99}\n"
+)
+_NEWER: Final = "Write the snapshot again with torch.cuda.memory._dump_snapshot, or with a newer protocol of pickle."
+
 _BY_NAME: Final = (
     (
         (".nsys-rep", ".qdrep"),
@@ -99,6 +104,8 @@ def refusal(path: Path, head: bytes, size: int) -> tuple[str, str, str]:
         return "is an archive inside an archive", "", "Unpack the outer one and give what is inside."
     if not text:
         return "holds nothing but space", "", STEP
+    if _OLD_PICKLE.match(head):
+        return "is a Python pickle of protocol 0 or 1; 2 to 5 are read", "byte 0", _NEWER
     if b"\0" in head[:4096]:
         return "is a binary file, no JSON", "byte 0", STEP
     if re.match(rb"<(!doctype html|html)\b", text, re.IGNORECASE):

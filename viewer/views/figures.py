@@ -66,7 +66,7 @@ def word(text: str) -> Cell:
 
 def pct(part: int, whole: int) -> Cell:
     """A cell with a share in percent."""
-    return (f"{100 * part / whole:.1f} %", part / whole) if whole else (NONE, None)
+    return (format_share(part, whole), part / whole) if whole else (NONE, None)
 
 
 def share(part: int, whole: int) -> str:

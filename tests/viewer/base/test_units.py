@@ -23,6 +23,16 @@ def test_share_of_nothing_is_no_number() -> None:
     assert format_share(1, 8) == "12.5 %"
 
 
+def test_what_is_below_nothing_has_the_sign_for_minus() -> None:
+    assert format_bytes(-1536) == "\u22121.5 KiB"
+    assert format_bytes(-3) == "\u22123 B"
+    assert format_bytes(-3 * 2**40) == "\u22123 TiB"
+    assert format_rate(-2.5e9) == "\u22122.5 GB/s"
+    assert format_rate(-1e-7) == "\u22121e-07 B/s"
+    assert format_share(-1, 8) == "\u221212.5 %"
+    assert percent(-0.15) == "\u221215 %"
+
+
 def test_counts_are_grouped() -> None:
     assert format_count(1234567) == "1,234,567"
 

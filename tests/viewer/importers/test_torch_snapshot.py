@@ -401,6 +401,15 @@ def test_traps_are_refused_with_a_sentence_and_nothing_runs(
     assert not (tmp_path / "HARM").exists()
 
 
+@pytest.mark.parametrize(
+    "data",
+    [pickle.dumps({"segments": []}, 0), pickle.dumps({"segments": []}, 1), pickle.dumps([[1]], 0), b"cos\nsystem\n."],
+)
+def test_pickles_of_old_protocols_are_called_that(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(InputError, match="is a Python pickle of protocol 0 or 1; 2 to 5 are read"):
+        opened(tmp_path, data)
+
+
 def test_mutated_snapshots_open_or_are_refused(tmp_path: Path) -> None:
     whole = busy(4, 25).pickled(4)
     rng = random.Random(7)

@@ -17,6 +17,7 @@ from viewer.base.frames import TableFrame
 from viewer.base.ids import Paint
 from viewer.base.selection import GroupRef
 from viewer.base.time import format_duration
+from viewer.base.units import with_minus
 from viewer.views.figures import NONE, Cell, TableMaker, num, shown, word
 from viewer.views.text import bare_name
 
@@ -164,7 +165,7 @@ def signed(ns: int | None) -> Cell:
 
 
 def _percent(value: float | None) -> Cell:
-    return (NONE, None) if value is None else (f"{value:+.1f} %".replace("-", "−"), value)
+    return (NONE, None) if value is None else (with_minus(f"{value:+.1f} %"), value)
 
 
 def _length(ns: int, count: int) -> Cell:
@@ -291,7 +292,7 @@ def _figures(found: Comparison, words: list[str]) -> CompareView:
         texts = [(NONE, None) if v is None else (f"{100 * v:.1f} %", v) for v in (row.base, row.test)]
         change: Cell = (row.why or NONE, None)
         if row.delta is not None:
-            change = (f"{100 * row.delta:+.1f} points".replace("-", "−"), row.delta)
+            change = (with_minus(f"{100 * row.delta:+.1f} points"), row.delta)
         told = {True: "beyond", False: "within", None: "not known"}[row.significant]
         maker.add(word(row.title), *texts, change, word(told))
     return CompareView(maker.frame(), tuple((None, None) for _ in rows), "")

@@ -13,6 +13,7 @@ from viewer.base.scene import Measure, PictureScene, SceneLine, SceneRect, plain
 from viewer.base.selection import TimeRange
 from viewer.base.theme import Theme
 from viewer.base.time import format_duration
+from viewer.base.units import with_minus
 from viewer.views.picture.canvas import Canvas
 from viewer.views.picture.surround import draw_heads
 from viewer.views.text import Fitter, one_line
@@ -136,7 +137,7 @@ def sentence(found: Comparison, fall: Waterfall) -> str:
     if found.identical:
         return "Both runs hold the same events."
     by = "step" if found.pairing.by_step else "trace"
-    share = f" ({100 * fall.delta_ns / fall.base_ns:+.1f} %)".replace("-", "−") if fall.base_ns else ""
+    share = with_minus(f" ({100 * fall.delta_ns / fall.base_ns:+.1f} %)") if fall.base_ns else ""
     sign = "+" if fall.delta_ns > 0 else "−" if fall.delta_ns < 0 else "±"
     noise = {True: "beyond noise", False: "within noise", None: "noise unknown: too few steps"}[fall.significant]
     band = f" ± {format_duration(fall.band_ns, 2)}" if fall.band_ns is not None else ""
