@@ -93,12 +93,10 @@ def completed(events: Events, final: FinalState | None) -> Told | None:
 
 def _made_again(events: Events, asked: I64) -> bool:
     """Whether a block is made where the free of another one was asked for: that free was completed."""
-    first: dict[int, int] = {}
-    for k, address in zip(asked.tolist(), events.address[asked].tolist(), strict=True):
-        first.setdefault(address, k)
     made = np.flatnonzero(events.action == Action.ALLOC)
-    places = zip(made.tolist(), events.address[made].tolist(), strict=True)
-    return any(first.get(address, k) < k for k, address in places)
+    freed, first = np.unique(events.address[asked], return_index=True)
+    at = np.minimum(np.searchsorted(freed, events.address[made]), len(freed) - 1)
+    return bool(((freed[at] == events.address[made]) & (asked[first[at]] < made)).any())
 
 
 def named_frames(frames: I64, texts: list[str], number_of: Callable[[str], int]) -> I64:
