@@ -304,8 +304,15 @@ def gap_at(trace: Trace, device: int, start_ns: int, end_ns: int) -> Gap:
     )
 
 
+def largest(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Places of the ``most`` largest, largest first, ties in order."""
+    at = np.arange(len(values))
+    if len(values) > 2 * most > 0:  # only those are sorted that may be among them
+        at = np.flatnonzero(values >= np.partition(values, len(values) - most)[len(values) - most])
+    return at[np.argsort(-values[at], kind="stable")[:most]]
+
+
 def largest_gaps(trace: Trace, device: int, window: Window | None = None, top: int = 10) -> list[Gap]:
     """The longest gaps of a device, longest first, ties in time order."""
     start, end = device_gaps(trace, device, window)
-    order = np.argsort(start - end, kind="stable")[:top]
-    return [gap_at(trace, device, int(start[i]), int(end[i])) for i in order]
+    return [gap_at(trace, device, int(start[i]), int(end[i])) for i in largest(end - start, top)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewer.base.ids import Paint
-from viewer.jit.grouping import mark_names
+from viewer.jit.grouping import mark_names, rows_among
 from viewer.store.trace import Trace
 
 T = TypeVar("T")
@@ -80,4 +80,6 @@ def rows_named(trace: Trace, paints: Iterable[Paint], keep: Callable[[str], obje
         return np.empty(0, np.int64)
     painted = np.zeros(256, np.bool_)
     painted[among] = True
-    return np.flatnonzero(wanted[trace.slices.name] & painted[trace.slices.paint])
+    out = np.empty(len(trace), np.int64)
+    count = rows_among(trace.slices.paint, trace.slices.name, painted, wanted, out)
+    return out[:count].copy()

@@ -27,6 +27,18 @@ def mark_names(paint: NDArray[np.uint8], name: I32, seen: Bools) -> None:
 
 
 @kernel
+def rows_among(paint: NDArray[np.uint8], name: I32, painted: Bools, named: Bools, out: I64) -> int:
+    """Write the slices of some paints (bool[256]) and names (bool[names + 1], the last is none); how many they are."""
+    none = len(named) - 1
+    count = 0
+    for i in range(len(name)):
+        if painted[paint[i]] and named[name[i] if name[i] >= 0 else none]:
+            out[count] = i
+            count += 1
+    return count
+
+
+@kernel
 def nearest_flagged(flagged: Bools, parent: I32, out: I32) -> None:
     """Write for every slice the nearest flagged one at or around it, -1 without one; ``parent`` is -1 at the top."""
     for i in range(len(flagged)):

@@ -124,3 +124,15 @@ def test_names_by_paint(slices: list[tuple[int, int]]) -> None:
     seen = np.zeros((4, 6), np.bool_)
     grouping.mark_names(np.array([p for p, _ in slices], np.uint8), np.array([n for _, n in slices], np.int32), seen)
     assert {(p, n) for p, n in np.argwhere(seen).tolist()} == {(p, n if n >= 0 else 5) for p, n in slices}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 4)), max_size=20), st.sets(SMALL), st.sets(SMALL))
+def test_rows_by_paint_and_name(slices: list[tuple[int, int]], paints: set[int], wanted: set[int]) -> None:
+    painted, named = np.zeros(256, np.bool_), np.zeros(6, np.bool_)
+    painted[list(paints)] = True
+    named[[n for n in wanted if n < 6]] = True
+    out = np.empty(len(slices), np.int64)
+    paint, name = np.array([p for p, _ in slices], np.uint8), np.array([n for _, n in slices], np.int32)
+    count = grouping.rows_among(paint, name, painted, named, out)
+    mine = [i for i, (p, n) in enumerate(slices) if p in paints and (n if n >= 0 else 5) in wanted]
+    assert out[:count].tolist() == mine

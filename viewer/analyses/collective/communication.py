@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewer.analyses.attribution import attribute
+from viewer.analyses.attribution import attribute_many
 from viewer.analyses.collective.baseline import baseline, ideal
 from viewer.analyses.collective.exposed_parts import NOT_SEPARABLE, UNHIDDEN, WAITING, Hiding, Kernels, Part, split
 from viewer.analyses.collective.groups import job_groups
@@ -220,6 +220,8 @@ def _input(
     for device in work.devices:
         part = work.of_device(device)
         comm = part.start + np.flatnonzero(work.paint[part] == Paint.COMM)
+        if not len(comm):
+            continue
         comm = comm[np.lexsort((work.lane[comm], work.start_ns[comm]))]
         number = place[work.index[comm]]
         safe, named = np.maximum(number, 0), number >= 0
@@ -255,8 +257,9 @@ def _input(
         parts[:, number[named]] += found.parts[:, named]
         transfers[:, number[named]] += found.transfers[:, named]
         others += found.parts[:, ~named].sum(axis=1)
-        told = attribute(trace, device, window)
-        exposed_ns += 0 if told is None else told.comm_exposed_ns
+        low, high = window or (int(start[0]), int(end.max()))
+        told = attribute_many(trace, device, np.array([low], np.int64), np.array([max(low, high)], np.int64))
+        exposed_ns += 0 if told is None else int(told.comm_exposed_ns[0])
     if not work.devices:
         return InputSplit(parts, transfers, others, None)
     figures = Figures(

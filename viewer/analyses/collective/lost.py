@@ -22,6 +22,7 @@ from viewer.analyses.collective.lost_places import FAR, About, Lost, Places, Pla
 from viewer.analyses.collective.matching import Everything, everything, matches
 from viewer.analyses.collective.operations import operations
 from viewer.analyses.gpu_work import gpu_work
+from viewer.analyses.numbering import numbered_rows
 from viewer.analyses.robust import median
 from viewer.base.ids import ABSENT
 from viewer.store.session import Session
@@ -180,10 +181,10 @@ def _alone(every: Everything, seen: Whole, expected: I64) -> I64:
     """Kernels of numbered operations of which nobody else has one although others are opened."""
     left = np.isin(every.kind, [int(k) for k in NEEDS_ALL]) & (every.seq != ABSENT) & (expected[every.group] > 1)
     numbered = np.flatnonzero(left)
-    keys = np.stack((every.group[numbered].astype(np.int64), every.seq[numbered]))
-    _, which, count = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
-    single = numbered[count[np.asarray(which).reshape(-1)] == 1]
-    return np.setdiff1d(single, seen.member)
+    number = numbered_rows(np.stack((every.group[numbered].astype(np.int64), every.seq[numbered]), axis=1)).number
+    left[numbered[np.bincount(number)[number] > 1]] = False
+    left[seen.member] = False
+    return np.flatnonzero(left)
 
 
 def _unpaired(seen: Whole, node_of: dict[int, int]) -> list[tuple[int, int, About, int]]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from viewer.analyses.attribution import largest
 from viewer.analyses.gpu_work import gpu_work
 from viewer.analyses.idleness.parts import CAUSES, Parts
 from viewer.analyses.idleness.split import Split
@@ -94,26 +95,18 @@ def gap_book(
         most: how many are kept in detail of each cause and in all.
     """
     length = split.end - split.start
-    chosen = [_longest(length, most)]
+    chosen = [largest(length, most)]
     sums, counts = {}, {}
     for cause in np.unique(parts.cause):
         name = CAUSES[int(cause)]
         own = parts.by_gap(len(length), (name,))
         having = np.flatnonzero(own)
         sums[name], counts[name] = int(own.sum()), len(having)
-        chosen.append(having[_longest(own[having], most)])
+        chosen.append(having[largest(own[having], most)])
     which = np.unique(np.concatenate(chosen)) if len(length) else np.empty(0, np.int64)
     which = which[np.argsort(-length[which], kind="stable")]
     gaps = GapList(trace, device, split, parts, which, step_before[which], step_after[which])
     return GapBook(device, len(length), int(length.sum()), sums, counts, gaps)
-
-
-def _longest(ns: I64, most: int) -> I64:
-    """Places of the ``most`` largest, largest first, ties in order."""
-    at = np.arange(len(ns))
-    if len(ns) > 2 * most > 0:  # only those are sorted that may be among them
-        at = np.flatnonzero(ns >= np.partition(ns, len(ns) - most)[len(ns) - most])
-    return at[np.argsort(-ns[at], kind="stable")[:most]]
 
 
 class GapList(Sequence[IdleGap]):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from viewer.analyses.ancestors import nearest
 from viewer.jit.grouping import add_upwards, depths, inside_own_group, sum_by_group
+from viewer.jit.ordering import group_stable
 from viewer.store.trace import Trace
 
 I64 = NDArray[np.int64]
@@ -46,7 +47,8 @@ class Nest:
     def inclusive(self, whole: I64, real: NDArray[np.float64]) -> None:
         """Add to each call what it encloses, in place: rows of whole numbers and of others, one per call."""
         # Levels from below, each in order.
-        order = np.argsort(-self.depth, kind="stable")
+        deepest = int(self.depth.max(initial=0))
+        order = group_stable((deepest - self.depth).astype(np.int32), deepest + 1)[0].astype(np.int64)
         add_upwards(order, self.parent, whole, real)
 
     def of_children(self, values: I64) -> I64:

@@ -133,11 +133,10 @@ class _Runs:
 
 def _sums(count: int, group: I64, values: Any) -> Any:
     """The sum of the values of each of ``count`` groups."""
-    out = np.zeros(count, values.dtype)
-    if values.dtype == np.int64:
-        sum_by_group(group, values, out)
-    else:
-        np.add.at(out, group, values)
+    if values.dtype != np.int64:
+        return np.bincount(group, values, count)
+    out = np.zeros(count, np.int64)
+    sum_by_group(group, values, out)
     return out
 
 
