@@ -10,6 +10,7 @@ from viewer.jit.table import dispatcher_of, load_table
 
 ROOT = Path(__file__).resolve().parents[3]
 ASKED = "lanes._equal", "lanes.number_keys"
+TEXTS = "scan_text.inside_strings", "scan_text.escaped_bytes", "scan_text.strings_of", "scan_text.skip_container"
 
 USES = """
 import sys
@@ -66,3 +67,9 @@ def test_what_helpers_made_runs_elsewhere_and_parts_are_compiled_whole_where_the
     assert kept(tmp_path) == {"whole": [ASKED[1]], "parts": [ASKED[0]]}
     assert run(f"import sys; sys.argv.append('part')\n{USES}", tmp_path).splitlines()[1] == "True False 0"
     assert sorted(kept(tmp_path)["whole"]) == sorted(ASKED)
+
+
+def test_parts_that_name_addresses_of_a_process_are_kept_for_other_helpers(tmp_path: Path) -> None:
+    """Else each helper compiles them again."""
+    run("from viewer.jit.helper import main; main()", tmp_path, "".join(f"{name}\n" for name in TEXTS))
+    assert sorted(kept(tmp_path)["parts"]) == sorted(TEXTS)
