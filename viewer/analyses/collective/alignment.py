@@ -347,9 +347,9 @@ def _unshared(session: Session, group: int) -> str:
     every = everything(session)
     mine = every.node == group
     if not mine.any():
-        return "it holds no communication kernel"
+        return "no communication kernel is in the file"
     if not ((every.group[mine] >= 0) | (every.comms_id[mine] != ABSENT)).any():
-        return "its file says of no communication kernel which group it is of: nothing tells what belongs together"
+        return "no communication kernel in the file states its group: nothing tells what belongs together"
     return "no operation is shared with another opened rank"
 
 

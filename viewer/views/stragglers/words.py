@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewer.analyses.collective.causes import cause_of, late_steps
+from viewer.analyses.collective.kinds import POINT_TO_POINT
 from viewer.analyses.collective.lateness import Lateness, lateness
-from viewer.analyses.collective.matching import matches
+from viewer.analyses.collective.matching import everything, matches
 from viewer.analyses.collective.persistence import ONCE, Persistence, persistence
 from viewer.analyses.collective.rank_steps import rank_steps
 from viewer.analyses.collective.waits import waits
 from viewer.analyses.steps import step_table
+from viewer.base.ids import ABSENT
 from viewer.base.time import format_duration
 from viewer.base.units import format_share
 from viewer.store.session import Session
@@ -56,7 +58,20 @@ def _build(session: Session) -> Verdict:
         others = [f"{shown(session.groups[r].label, 40)} (by {_own(found, r)} per step)" for r in named[1:4]]
         also = f". Late as well: {', '.join(others)}" if others else ""
         return Verdict("straggler", f"{late_sentence(session, found, named[0])}{also}.", named[0])
+    if _sends_unnamed(session):
+        return Verdict(
+            "unknown",
+            "Late ranks cannot be told: the files do not say between which ranks sends and receives run, so nothing "
+            "says who waited for whom along the pipeline.",
+        )
     return Verdict("none", _nobody(session, found))
+
+
+def _sends_unnamed(session: Session) -> bool:
+    """Whether most sends and receives name no other rank: lateness that passes through them is not seen."""
+    every = everything(session)
+    point = np.isin(every.kind, [int(k) for k in POINT_TO_POINT])
+    return bool(point.any()) and float((every.peer[point] == ABSENT).mean()) > 0.5
 
 
 def late_sentence(session: Session, found: Lateness, group: int) -> str:

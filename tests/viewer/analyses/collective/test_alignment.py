@@ -238,5 +238,5 @@ def test_without_drifts_none_is_stated(seed: int) -> None:
 def test_files_that_name_no_groups_say_so() -> None:
     found = align(RankJob(ranks=4, states=("in_elems", "dtype")).session())
     assert found.reference is None
-    said = "its file says of no communication kernel which group it is of: nothing tells what belongs together"
+    said = "no communication kernel in the file states its group: nothing tells what belongs together"
     assert {c.why for c in found.clocks} == {said}

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.bench.sweep import too_early
 from tests.support.build import annotation, call, kernel, make_session, make_trace
 from tests.support.ranks import RankJob
 from viewer.analyses.collective.alignment import align
@@ -14,8 +15,10 @@ from viewer.analyses.collective.call_inputs import read_call
 from viewer.analyses.collective.groups import job_groups
 from viewer.analyses.collective.in_order import keeps_step, pair_by_ends
 from viewer.analyses.collective.kinds import Kind, kind_of
+from viewer.analyses.collective.lateness import lateness
 from viewer.analyses.collective.matching import Method, matches
 from viewer.analyses.collective.operations import operations, read_ranks
+from viewer.app.clocks import settle_clocks
 from viewer.base.ids import ABSENT
 from viewer.importers.opening import JobOpener
 from viewer.store.cache import Cache
@@ -154,6 +157,12 @@ def test_megatron(shared: Path, tmp_path: Path) -> None:
     assert all(c.connected and c.spread_ns is not None and c.spread_ns < 15_000 for c in found.clocks)
     assert np.abs(found.residual_after).max() < 40_000
     assert max(abs(c.offset_ns) for c in found.clocks) < 15_000  # one host, one clock
+    assert not any(c.jump for c in found.clocks)
+    assert all(c.low_ns is not None and c.high_ns is not None and c.low_ns <= c.high_ns for c in found.clocks)
+    aligned = settle_clocks(session, "auto")
+    assert too_early(aligned) == 0.0  # no member ends before the last one began, beyond doubt
+    late = lateness(aligned)
+    assert late is None or not late.straggler.any()
 
 
 def test_two_ranks_of_many_without_metadata(shared: Path, tmp_path: Path) -> None:
