@@ -91,7 +91,7 @@ def inflate(file: ByteSource) -> Generator[bytes, None, bool]:
     member = isal_zlib.decompressobj(wbits=31)
     fresh = True
     for given in _trailer_apart(file):
-        block = given
+        block = given.lstrip(b"\0") if fresh else given
         while block:
             if fresh and not block.startswith(GZIP[: len(block)]):
                 return True

@@ -113,6 +113,10 @@ def _scan(job: ImportJob, chunk: int, look: Look | None) -> tuple[Scanned, bool]
 
 
 def _ended(scanned: Scanned, stream: TextStream) -> Scanned:
+    # Where reading stopped early, how far it had got depends on the pieces; what the whole stream is worth does not.
+    room = memoryview(bytearray(CHUNK))
+    while stream.read_into(room):
+        pass
     if stream.behind:
         scanned.notes["bytes-behind-compressed"] = (1, -1)
     return _damaged(scanned, stream.damage)
