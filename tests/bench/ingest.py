@@ -28,8 +28,8 @@ def status(key):
     return int(Path("/proc/self/status").read_text().split(key)[1].split()[0])
 import tempfile, threading
 from tests.bench.jobs import write_job
-with tempfile.TemporaryDirectory() as tiny:  # loads modules and compiled code
-    JobOpener(write_job(Path(tiny), 1, 100), cache=Cache(Path(tiny) / "cache")).open()
+with tempfile.TemporaryDirectory() as tiny:  # loads modules and the code of all readers
+    JobOpener(write_job(Path(tiny), 1, 300_000), cache=Cache(Path(tiny) / "cache")).open()
 most, stop = [0], threading.Event()
 def watch():
     while not stop.wait(0.002):

@@ -22,10 +22,12 @@ from viewer.jit.scan_load import (
     load8,
     load64,
     openers,
+    string_enders,
     trailing_zeros,
 )
 from viewer.jit.scan_quick import small_integer
 from viewer.jit.scan_text import (
+    CLOSE_ARRAY,
     CLOSE_OBJECT,
     COLON,
     COMMA,
@@ -139,12 +141,29 @@ _read_id, _read_number = apart(read_id), apart(read_number)
 
 
 @kernel
+def _ends_no_string(p: int, closing: Any, end: int) -> Any:
+    """Whether one of the quotes ``closing`` (bits of the 64 bytes at ``p``) has behind it what ends no string."""
+    while closing != _ZERO:
+        lowest = closing & (_ZERO - closing)
+        closing ^= lowest
+        q = skip_space(p + trailing_zeros(lowest) + 1, end)
+        if q < end:
+            c = load8(q)
+            if c != COMMA and c != COLON and c != CLOSE_OBJECT and c != CLOSE_ARRAY:
+                return True
+    return False
+
+
+@kernel
 def read_links(p: int, end: int, strings: int) -> Any:
     """Walk the args object at ``p``.
 
     Returns (address behind it, correlation, external id, device, stream, whether "Collective name" is among the
     keys). Only keys of the object itself count, not those of objects inside it. Values that are not there are ABSENT.
+    The address is ``p`` where a string ends before what cannot follow one: a quote inside it was not escaped, and the
+    object's end would be found events later.
     """
+    begin = p
     correlation = ABSENT
     external = ABSENT
     device = ABSENT
@@ -176,6 +195,9 @@ def read_links(p: int, end: int, strings: int) -> Any:
                         inside = lowest - _ONE
                         break
                 rest ^= lowest
+        odd = quote_bits & ~x & inside & ~string_enders(p + 1)
+        if odd != _ZERO and _ends_no_string(p, odd, end):
+            return begin, correlation, external, device, stream, collective
         candidates = quote_bits & x & inside & link_second(p + 1) & link_third(p + 2)
         while candidates != _ZERO:
             lowest = candidates & (_ZERO - candidates)

@@ -146,6 +146,9 @@ not_space = _matcher(b" \n\r\t", invert=True)
 link_second = _matcher(b"cesd", fold=True)
 """Second bytes (after the quote) of the keys that become columns."""
 link_third = _matcher(b"oxte")
+string_enders = _matcher(b",:}*-", fold=True)
+"""What stands behind a string: a comma, a colon, a closing bracket, a line's end or a tab. Also what differs from these
+by bit 5 alone (* and -), but no letter, digit, quote, space or opening bracket."""
 odd_in_args = _matcher(b"\\{")
 field_first = _matcher(b"ICMgb")
 """First bytes of the keys of what the profiler records of operators and GPU work."""

@@ -205,6 +205,28 @@ def test_unescaped_quotes_in_names_are_mended() -> None:
     assert (scanned.ledger.kept, scanned.ledger.repaired) == (2, 1)
 
 
+@pytest.mark.parametrize("value", ['a"b', 'say "hi" now', 'a" b', '"', 'a" , b', '{"', "x" * 90 + '"' + "y" * 90])
+@pytest.mark.parametrize("space", ["", "\n    "])
+def test_an_unescaped_quote_in_args_swallows_no_event(value: str, space: str) -> None:
+    """Its args seem to end somewhere in the next event, and then nothing is wrong with the text any more."""
+    bad = '{"ph": "X", "name": "bad", "pid": 0, "tid": 7, "ts": 5, "dur": 2, "args": {' + space
+    bad += f'"x": "{value}",{space} "y": "{value}"{space}}}}}'
+    text = f"[{', '.join([bad, json.dumps(kernel('a')), bad, bad, json.dumps(kernel('b')), bad])}]"
+    for chunk in (1 << 20, 100):
+        built, scanned = columns(text, chunk=chunk)
+        assert [built.raw.strings[n] for n in built.raw.slices.name if built.raw.strings[n] != "bad"] == ["a", "b"]
+        ledger = scanned.ledger
+        assert (ledger.read, ledger.kept, ledger.repaired + ledger.rejected) == (6, 2, 4)
+
+
+def test_what_stands_behind_strings_of_args_makes_no_event_unusual() -> None:
+    args = '{"a" : "b" , "c":["d"\t,"e" ],"f":{"g":"h"\r\n}, "i": "j"\n}'
+    for pad in range(64):  # every place among the 64 bytes that are looked at together
+        inner = args.replace(",", "," + " " * pad, 1)
+        _, scanned = columns(f'[{{"ph": "X", "name": "a", "ts": 5, "dur": 2, "args": {inner}}}]')
+        assert (scanned.ledger.kept, scanned.ledger.repaired) == (1, 0)
+
+
 def test_an_event_beyond_mending_is_rejected_and_the_rest_kept() -> None:
     bad = '{"ph": "X", "name" "k", : 5}'
     text = f'{{"traceEvents": [{json.dumps(kernel("a"))}, {bad}, {json.dumps(kernel("b"))}]}}'
