@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 from tests.bench.figure import at_most, figure
 from viewer.analyses.card_fill import with_filled_card
 from viewer.analyses.findings.registry import DETECTORS, detector, job_findings
+from viewer.app.cli import SWITCH_SECONDS
 from viewer.app.clocks import settle_clocks
 from viewer.app.demo.job import write_demo_job
 from viewer.base.job_card import EMPTY_CARD
@@ -75,6 +77,7 @@ def analyse(session: Session, clock: _Clock) -> None:
 
 def _waited(session: Session) -> tuple[float, float]:
     """Seconds until the first page is there, and until all is, as the command line asks for it."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     begin = time.perf_counter()
     session = with_filled_card(settle_clocks(session, "auto"), EMPTY_CARD)
     page_basis(session)

@@ -18,6 +18,9 @@ from viewer.app.console import complain, leave, prepare_streams, silence_stdout
 from viewer.app.options import JobOptions, RenderOptions
 from viewer.base.errors import Cancelled, RankscopeError, UsageError
 
+SWITCH_SECONDS: Final = 0.001
+"""A thread waits so long for Python code of others, a fifth of what is usual: whoever computes comes back from compiled
+code all the time, and the window's thread gives way at each call of Qt; every time they wait again."""
 OK: Final = 0
 WRONG_INPUT: Final = 2
 DEFECT: Final = 70
@@ -51,6 +54,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status; no exception leaves this function."""
     prepare_streams()
+    sys.setswitchinterval(SWITCH_SECONDS)
     words = _joined(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(words)

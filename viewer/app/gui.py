@@ -29,9 +29,6 @@ from viewer.base.job_card import EMPTY_CARD
 log = logging.getLogger(__name__)
 
 INTERRUPTED = 130
-SWITCH_SECONDS = 0.001
-"""The window's thread waits so long for Python code of others, a fifth of what is usual: it gives way at each call of
-Qt, and every time it does it waits again."""
 
 
 class Desktop(QObject):
@@ -91,7 +88,6 @@ def run_gui(
     """
     log_file = start_logging()
     log_crashes(log_file)
-    sys.setswitchinterval(SWITCH_SECONDS)
     app = make_application()
     desktop = Desktop(options)
     install_excepthook(desktop)

@@ -13,7 +13,7 @@ import pytest
 from tests.viewer.app.conftest import trace_text
 from viewer import __version__
 from viewer.app import cli
-from viewer.app.cli import main
+from viewer.app.cli import SWITCH_SECONDS, main
 
 Capture = pytest.CaptureFixture[str]
 
@@ -23,6 +23,16 @@ def lines(text: str) -> list[str]:
 
 
 # The call itself
+
+
+def test_threads_wait_for_each_other_a_millisecond_at_most(capsys: Capture) -> None:
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        assert main(["--version"]) == 0
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_SECONDS)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_version_and_help(capsys: Capture) -> None:
