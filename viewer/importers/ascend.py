@@ -25,8 +25,9 @@ from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT, TEXT_ID, Paint
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.json_trace import JsonTrace, finish, rank_in_name, read_json, small_facts
-from viewer.importers.wide import NameFlags, Wide
+from viewer.importers.wide import Categories, NameFlags, Wide
 from viewer.importers.window import TextWindow
+from viewer.jit.intervals import total, union
 from viewer.store.growing import GrowingColumns
 from viewer.store.meta import DeviceInfo
 from viewer.store.raw import RawTrace
@@ -169,14 +170,7 @@ def _devices(trace: JsonTrace) -> dict[int, int]:
 
 def _categories(raw: RawTrace, devices: dict[int, int], findings: list[Finding], rules: RuleTable) -> None:
     s, names = Wide(raw.slices), NameFlags(raw)
-    numbers: dict[str, int] = {}
-
-    def number(category: str) -> int:
-        if category not in numbers:
-            numbers[category] = len(raw.strings)
-            raw.strings.append(category)
-        return numbers[category]
-
+    number = Categories(raw)
     coded = s.ext >= _CODED
     kind = np.where(coded, s.ext - _CODED, _BARE)
     s.ext = np.where(coded, ABSENT, s.ext)
@@ -212,10 +206,10 @@ def _categories(raw: RawTrace, devices: dict[int, int], findings: list[Finding],
             s.cat[lane & parts & inside] = number(TASK)
             s.cat[lane & (kind == _UNKNOWN)] = number(OTHER)
             unknown += int((lane & (kind == _UNKNOWN)).sum())
-    calls = s.cat == numbers.get(CALL, -2)
+    calls = s.cat == number.known(CALL)
     launched = hardware | whole
     s.corr[~calls & ~launched | calls & ~np.isin(s.corr, s.corr[launched])] = ABSENT
-    work = int((np.isin(s.cat, [numbers.get(c, -2) for c in (KERNEL, MEMCPY)])).sum())
+    work = int((np.isin(s.cat, [number.known(c) for c in (KERNEL, MEMCPY)])).sum())
     raw.slices = s.narrow()
     if work:
         message = "tasks of the device have no categories: their types, and the names of their lanes, say what they are"
@@ -223,10 +217,10 @@ def _categories(raw: RawTrace, devices: dict[int, int], findings: list[Finding],
     if unknown:
         message = "tasks of the device whose type is not known: they are shown, but count as no work"
         findings.append(Finding("unknown-task-types", "warning", unknown, message))
-    _compare(raw, s, hardware & (s.cat == numbers.get(KERNEL, -2)), numbers, names, rules, findings)
+    _compare(raw, s, hardware & (s.cat == number.known(KERNEL)), number, names, rules, findings)
 
 
-def _collectives(raw: RawTrace, s: Wide, devices: dict[int, int], bare: Any, number: Any) -> Any:
+def _collectives(raw: RawTrace, s: Wide, devices: dict[int, int], bare: Any, number: Categories) -> Any:
     """Give the lanes of communication streams of their own; which slices are whole collectives."""
     whole = np.zeros(len(bare), np.bool_)
     streams = [int(m[1]) for name in raw.thread_names.values() if (m := _STREAM.match(name))]
@@ -260,19 +254,15 @@ def _inside(raw: RawTrace, lane: Any, whole: Any) -> Any:
 
 def covered(start: I64, end: I64) -> int:
     """Nanoseconds that intervals cover."""
-    if not len(start):
-        return 0
     order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
-    before = np.concatenate((start[:1], end[:-1]))
-    return int(np.maximum(end - np.maximum(start, before), 0).sum())
+    return total(*union(start[order], end[order]))
 
 
 def _compare(
-    raw: RawTrace, s: Wide, kernels: Any, numbers: dict[str, int], names: NameFlags, rules: RuleTable, to: list[Finding]
+    raw: RawTrace, s: Wide, kernels: Any, number: Categories, names: NameFlags, rules: RuleTable, to: list[Finding]
 ) -> None:
     """Say where the profiler's own figure of computing is another one than that of the kernels."""
-    told = (s.cat == numbers.get(DERIVED, -2)) & names.where(_COMPUTING, s.name)
+    told = (s.cat == number.known(DERIVED)) & names.where(_COMPUTING, s.name)
     if not told.any():
         return
     start, end = raw.slices.start_ns, raw.slices.start_ns + raw.slices.dur_ns

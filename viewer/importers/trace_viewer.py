@@ -19,7 +19,7 @@ from viewer.base.findings import Finding
 from viewer.base.ids import ABSENT
 from viewer.importers.base import Imported, ImportJob
 from viewer.importers.json_trace import finish, rank_in_name, read_json, small_facts
-from viewer.importers.wide import NameFlags, Wide
+from viewer.importers.wide import Categories, NameFlags, Wide
 from viewer.importers.window import TextWindow
 from viewer.store.growing import GrowingColumns
 from viewer.store.meta import DeviceInfo
@@ -115,14 +115,7 @@ def _processes(raw: RawTrace, findings: list[Finding]) -> dict[int, _Process]:
 def _categories(raw: RawTrace, processes: dict[int, _Process], findings: list[Finding]) -> None:
     """Give slices without a category the one that their lane means, and GPU work its device and stream."""
     s = Wide(raw.slices)
-    numbers: dict[str, int] = {}
-
-    def number(category: str) -> int:
-        if category not in numbers:
-            numbers[category] = len(raw.strings)
-            raw.strings.append(category)
-        return numbers[category]
-
+    number = Categories(raw)
     names = NameFlags(raw)
     bare = (s.cat < 0) & ~s.is_async
     work = nested = 0

@@ -41,6 +41,25 @@ class Wide:
         )
 
 
+class Categories:
+    """Numbers of categories that the file does not write, appended to its strings as they are first given."""
+
+    def __init__(self, raw: RawTrace) -> None:
+        self._strings = raw.strings
+        self._known: dict[str, int] = {}
+
+    def __call__(self, category: str) -> int:
+        """Its number, from now on that of a string."""
+        if category not in self._known:
+            self._known[category] = len(self._strings)
+            self._strings.append(category)
+        return self._known[category]
+
+    def known(self, category: str) -> int:
+        """Its number where it was given to something, else one that no slice has."""
+        return self._known.get(category, -2)
+
+
 class NameFlags:
     """Which names match a pattern; each distinct name is asked once."""
 

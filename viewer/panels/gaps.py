@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from viewer.base.theme import Theme
 from viewer.panels.context import JobContext
@@ -15,8 +15,9 @@ from viewer.views.gaps import GapsFrame, gaps_frame
 from viewer.views.idle_tables import serial_frame, stretches_frame
 from viewer.views.idle_words import words_of
 from widgets.bar import StackedBar
+from widgets.choice_box import choice_box
 from widgets.table import DataTable
-from widgets.theming import color, set_shown, set_tip
+from widgets.theming import color, set_shown
 from widgets.wrap_label import WrapLabel
 
 LENGTHS: Final = (
@@ -55,15 +56,17 @@ class GapsPanel(FollowingPanel[Asked, GapsFrame]):
         self.follow()
 
     def _build(self) -> None:
-        self.what = self._combo("What is listed", "Gaps, runs of kernels that wait for launches, or streams in series")
+        self.what = choice_box(
+            "What is listed", "Gaps, runs of kernels that wait for launches, or streams in series", self
+        )
         for name, text in VIEWS:
             self.what.addItem(text, name)
-        self.scope = self._combo("Whose gaps", "The gaps of all ranks, or of the rank that is selected")
+        self.scope = choice_box("Whose gaps", "The gaps of all ranks, or of the rank that is selected", self)
         self.scope.addItem("All ranks", False)
         self.scope.addItem("Selected rank", True)
-        self.cause = self._combo("Cause of the gaps", "Only gaps with a part of this cause")
+        self.cause = choice_box("Cause of the gaps", "Only gaps with a part of this cause", self)
         self.cause.addItem("Every cause", None)
-        self.length = self._combo("Least length", "Only gaps of at least this length")
+        self.length = choice_box("Least length", "Only gaps of at least this length", self)
         for text, ns in LENGTHS:
             self.length.addItem(text, ns)
         self.sentence = WrapLabel(self, max_lines=2)
@@ -101,13 +104,6 @@ class GapsPanel(FollowingPanel[Asked, GapsFrame]):
                 self._tools.addWidget(self.sentence, 1)
             else:
                 self._rows.insertWidget(1, self.sentence)
-
-    def _combo(self, name: str, tip: str) -> QComboBox:
-        box = QComboBox(self)
-        box.setAccessibleName(name)
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        set_tip(box, tip)
-        return box
 
     def sizeHint(self) -> QSize:
         """Wide and low."""

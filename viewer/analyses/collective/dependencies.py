@@ -21,6 +21,7 @@ from viewer.analyses.collective.lost import Whole, whole
 from viewer.analyses.collective.matching import everything
 from viewer.analyses.collective.rank_times import computing, step_starts
 from viewer.analyses.collective.unseen import answers
+from viewer.analyses.numbering import numbered_rows
 from viewer.store.session import RankGroup, Session
 
 I64 = NDArray[np.int64]
@@ -247,14 +248,14 @@ def _transfers(seen: Whole) -> tuple[I64, I64]:
     since_send, length = seen.end[receive] - seen.start[send], seen.end[receive] - seen.start[receive]
     waited = seen.start[receive] <= seen.start[send]
     keys = np.stack((every.node[send].astype(np.int64), every.node[receive].astype(np.int64), every.size[send]), axis=1)
-    _, which = np.unique(keys, axis=0, return_inverse=True)
-    which = np.asarray(which).reshape(-1)
+    which = numbered_rows(keys).number
     taken, shortest = since_send.copy(), length.copy()
-    for k in range(int(which.max(initial=-1)) + 1):
-        mine = which == k
-        if waited[mine].any():
-            taken[mine & ~waited] = int(np.median(since_send[mine & waited]))
-        shortest[mine & waited] = int(np.minimum(length, since_send)[mine & waited].min(initial=length[mine].min()))
+    order = np.argsort(which, kind="stable")
+    for mine in np.split(order, np.flatnonzero(np.diff(which[order])) + 1):
+        for_it, late = mine[waited[mine]], mine[~waited[mine]]
+        if len(for_it):
+            taken[late] = int(np.median(since_send[for_it]))
+            shortest[for_it] = min(int(length[mine].min()), int(since_send[for_it].min()))
     return taken, shortest
 
 

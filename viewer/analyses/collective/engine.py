@@ -27,9 +27,12 @@ class Replay:
         count = len(graph.time)
         step = graph.step[graph.target]
         within = graph.step[graph.source] == step
-        self._edges, self._offset, self._order = _ordered(graph, within & (step >= 0))
+        edges = np.flatnonzero(within & (step >= 0))
+        order, self._offset, self._order = _ordered(graph.source[edges], graph.target[edges], count)
         if len(self._order) < count:  # some wait for each other
-            self._edges, self._offset, self._order = _ordered(graph, _without_circles(graph, within & (step >= 0)))
+            edges = _without_circles(graph, edges)
+            order, self._offset, self._order = _ordered(graph.source[edges], graph.target[edges], count)
+        self._edges = edges[order]
         self._target = graph.target[self._edges]
         self._across = np.flatnonzero(~within & (step >= 0))
         self._late_target = graph.target[self._across]
@@ -140,19 +143,21 @@ def _scaled(lag: I64, own: I64, factor: F64) -> I64:
     return np.where(own >= 0, np.rint(lag * factor[own]), lag).astype(np.int64)
 
 
-def _ordered(graph: Dependencies, among: Bools) -> tuple[I64, I64, I64]:
-    """Some edges by their source, where those of each event begin among them, and an order in which events settle."""
-    at, count = np.flatnonzero(among), len(graph.time)
-    order, offset = group_stable(graph.source[at].astype(np.int32), count)
-    edges = at[order]
+def _ordered(source: I64, target: I64, count: int) -> tuple[I64, I64, I64]:
+    """An order of edges by source, where those of each of ``count`` events begin in it, and events as they settle.
+
+    Events that wait for each other, or for such, are not among the last.
+    """
+    order, offset = group_stable(source.astype(np.int32), count)
+    target = target[order]
     queue, scratch = np.empty(count, np.int64), np.zeros(count, np.int64)
-    waiting = np.bincount(graph.target[edges], minlength=count).astype(np.int64)
-    settled = replay(offset, graph.target[edges], np.zeros(len(edges), np.int64), waiting, queue, scratch)
-    return edges, offset, queue[:settled].copy()
+    waiting = np.bincount(target, minlength=count).astype(np.int64)
+    settled = replay(offset, target, np.zeros(len(order), np.int64), waiting, queue, scratch)
+    return order.astype(np.int64), offset, queue[:settled].copy()
 
 
-def _without_circles(graph: Dependencies, inside: Bools) -> Bools:
-    """The edges ``inside`` steps without those that make circles.
+def _without_circles(graph: Dependencies, edges: I64) -> I64:
+    """Some edges without those that make circles.
 
     In truth every edge goes forward in time. Where clocks are off by microseconds, or a communication is not where it
     was, one may seem to go back: of events that wait for each other those edges are left out, then those that take no
@@ -160,24 +165,10 @@ def _without_circles(graph: Dependencies, inside: Bools) -> Bools:
     """
     ahead = graph.time[graph.target] - graph.time[graph.source]
     for least in (0, 1):  # an edge that goes forward is in no circle of such
-        at = np.flatnonzero(inside)
-        behind = _never_free(graph.source[at], graph.target[at], len(graph.time))
-        at = at[behind[graph.source[at]] & behind[graph.target[at]]]
-        before = _never_free(graph.target[at], graph.source[at], len(graph.time))
-        at = at[before[graph.source[at]] & before[graph.target[at]]]
-        if not len(at):
-            break
-        inside = inside.copy()
-        inside[at[ahead[at] < least]] = False
-    return inside
-
-
-def _never_free(source: I64, target: I64, count: int) -> Bools:
-    """Which events lie in a circle of edges or behind one."""
-    order = np.argsort(source, kind="stable")
-    offset = np.searchsorted(source[order], np.arange(count + 1)).astype(np.int64)
-    left = np.bincount(target, minlength=count).astype(np.int64)
-    none, scratch, value = np.zeros(len(order), np.int64), np.empty(count, np.int64), np.zeros(count, np.int64)
-    replay(offset, target[order], none, left, scratch, value)
-    out: Bools = left > 0
-    return out
+        at, count = edges, len(graph.time)
+        for one, other in ((graph.source, graph.target), (graph.target, graph.source)):
+            free = np.zeros(count, np.bool_)
+            free[_ordered(one[at], other[at], count)[2]] = True
+            at = at[~free[graph.source[at]] & ~free[graph.target[at]]]
+        edges = edges[~np.isin(edges, at[ahead[at] < least])]
+    return edges

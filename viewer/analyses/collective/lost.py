@@ -68,10 +68,7 @@ def whole(session: Session) -> Whole:
 def _build(session: Session) -> Whole:
     every, pairs, found = everything(session), align(session).pairs, matches(session)
     start, end, lane = _placed(session, every)
-    begins = np.zeros(len(session.inputs) + 1, np.int64)
-    inputs, firsts = np.unique(every.input, return_index=True)
-    begins[inputs] = firsts
-    member = begins[found.input] + found.at
+    member = every.places(found.input, found.at)
     op = np.repeat(np.arange(len(found)), found.present())
     together = np.isin(found.kind, [int(k) for k in NEEDS_ALL])[op]
     member, op = member[together], op[together]

@@ -106,6 +106,13 @@ class Everything:
     start: I64
     end: I64
 
+    def places(self, which: I32, at: I64) -> I64:
+        """The kernels at positions ``at`` of the Operations of inputs ``which``: their indexes here."""
+        begins = np.zeros(int(max(which.max(initial=-1), self.input.max(initial=-1))) + 1, np.int64)
+        inputs, firsts = np.unique(self.input, return_index=True)
+        begins[inputs] = firsts
+        return begins[which] + at
+
 
 def nodes(session: Session) -> I32:
     """Per input the id of its rank group, -1 where a conflict over its rank leaves open whose operations these are."""
@@ -170,10 +177,7 @@ def _build(session: Session) -> Matches:
 def _apart(every: Everything, found: Matches, run: I64) -> I64:
     """The runs again, without those whose operations end together with others': there a clock is minutes off."""
     out = run.copy()
-    begins = np.zeros(int(found.input.max(initial=-1)) + 1, np.int64)
-    inputs, firsts = np.unique(every.input, return_index=True)
-    begins[inputs[inputs < len(begins)]] = firsts[inputs < len(begins)]
-    end = every.end[begins[found.input] + found.at]
+    end = every.end[every.places(found.input, found.at)]
     op = np.repeat(np.arange(len(found)), found.present())
     for number in range(1, int(run.max()) + 1):
         for node in np.flatnonzero(run == number).tolist():

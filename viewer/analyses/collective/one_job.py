@@ -106,10 +106,6 @@ def recordings(session: Session) -> I64:
     Where times are those of a calendar, recordings with a minute or more between them are of different runs, or of
     different parts of one: nothing is shared. Others are all of one.
     """
-    return _recordings(session)
-
-
-def _recordings(session: Session) -> I64:
     out = np.zeros(len(session.groups), np.int64)
     spans: list[tuple[int, int, int]] = []
     for group in session.groups:
@@ -128,7 +124,7 @@ def _recordings(session: Session) -> I64:
         until = max(until, end)
         known = found.setdefault(rank, number)
         if known != number:  # segments of one rank join what lies between them
-            parent = [known if p == number else p for p in parent]
+            parent = [parent[known] if p == number else p for p in parent]
     if number:
         told = {g: parent[n] for g, n in found.items()}
         names, counts = np.unique(list(told.values()), return_counts=True)

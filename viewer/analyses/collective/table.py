@@ -167,11 +167,8 @@ def kernel_waits(session: Session) -> tuple[I64, I64, I64, NDArray[np.bool_]]:
     op = np.full(count, -1, np.int64)
     wait, transfer = np.full(count, ABSENT, np.int64), np.full(count, ABSENT, np.int64)
     complete = np.zeros(count, np.bool_)
-    begins = np.zeros(len(session.inputs) + 1, np.int64)
-    inputs, firsts = np.unique(every.input, return_index=True)
-    begins[inputs] = firsts
     found, told, of = matches(session), waits(session), members(session)
-    at = begins[found.input] + found.at
+    at = every.places(found.input, found.at)
     op[at], wait[at], transfer[at], complete[at] = of, told.wait, told.transfer[of], told.complete[of]
     pairs, sent = align(session).pairs, sent_waits(session)
     known = sent.wait != ABSENT
@@ -188,11 +185,8 @@ def undecided(session: Session) -> NDArray[np.bool_]:
     """Per kernel of ``everything``: whether its waits by durations and by arrivals differ beyond the clocks' doubt."""
     every, found = everything(session), matches(session)
     out = np.zeros(len(every.kind), np.bool_)
-    begins = np.zeros(len(session.inputs) + 1, np.int64)
-    inputs, firsts = np.unique(every.input, return_index=True)
-    begins[inputs] = firsts
     told, of = waits(session), members(session)
-    out[begins[found.input] + found.at] = told.undecided(of) & told.waits[of]
+    out[every.places(found.input, found.at)] = told.undecided(of) & told.waits[of]
     return out
 
 

@@ -7,7 +7,6 @@ from typing import Final
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QHBoxLayout,
     QPushButton,
     QSplitter,
@@ -23,6 +22,7 @@ from viewer.panels.section_view import SectionView
 from viewer.views.memory.lanes import ORDER
 from viewer.views.memory.map import KIND_NAMES
 from viewer.views.memory.paint import category_colors
+from widgets.choice_box import choice_box
 from widgets.heatmap import HeatMap
 from widgets.legend import Legend
 from widgets.memory_map import MemoryMapView
@@ -45,11 +45,11 @@ class MemoryParts(QWidget):
         self._lay_out()
 
     def _make(self, theme: Theme) -> None:
-        self.device = self._combo("Device", "The device, and the source that tells of it")
-        self.kind = self._combo("Map", "Size or address against time, or the segments at the instant")
+        self.device = choice_box("Device", "The device, and the source that tells of it", self)
+        self.kind = choice_box("Map", "Size or address against time, or the segments at the instant", self)
         for kind, name in KIND_NAMES.items():
             self.kind.addItem(name, kind)
-        self.what = self._combo("List", "Blocks that are held, all figures, or the ranks beside each other")
+        self.what = choice_box("List", "Blocks that are held, all figures, or the ranks beside each other", self)
         for number, name in ((BLOCKS, "Blocks held"), (FIGURES, "Figures"), (RANKS, "Ranks")):
             self.what.addItem(name, number)
         self.peak = QPushButton("Peak", self)
@@ -105,13 +105,6 @@ class MemoryParts(QWidget):
         layout.addWidget(self.sentence)
         layout.addWidget(self.parts, 1)
         layout.addStretch(0)
-
-    def _combo(self, name: str, tip: str) -> QComboBox:
-        box = QComboBox(self)
-        box.setAccessibleName(name)
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        set_tip(box, tip)
-        return box
 
     def sizeHint(self) -> QSize:
         """Wide and low."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.support.ranks import BASE, STEP_NS, RankJob
 from viewer.analyses.collective.alignment import align
 from viewer.analyses.collective.matching import matches
-from viewer.analyses.collective.one_job import of_one_job
+from viewer.analyses.collective.one_job import of_one_job, recordings
 from viewer.app.clocks import settle_clocks
 from viewer.store.session import Opened, build_session
 from viewer.views.clocks import clock_frame
@@ -100,3 +103,31 @@ def test_members_of_a_pair_that_contradict_each_other_are_apart() -> None:
     starts[:, 1] += drifting
     ends[:, 1] += drifting
     assert len(of_one_job(starts, ends)) == 1
+
+
+MINUTE = 60_000_000_000
+NOW = 1_700_000_000_000_000_000
+
+
+def recorded(spans: list[list[tuple[int, int]]]) -> Any:
+    """A session of one rank for each list, with a file for each (begin, end) of it in minutes."""
+    groups, inputs = [], []
+    for rank, files in enumerate(spans):
+        groups.append(SimpleNamespace(id=rank, inputs=range(len(inputs), len(inputs) + len(files))))
+        for begin, end in files:
+            meta = SimpleNamespace(first_ns=begin * MINUTE, last_ns=end * MINUTE)
+            clock = SimpleNamespace(known=True)
+            inputs.append(SimpleNamespace(trace=SimpleNamespace(meta=meta), clock=clock, base_ns=NOW))
+    return SimpleNamespace(groups=groups, inputs=inputs)
+
+
+def test_recordings_are_told_apart_by_the_wall_clock() -> None:
+    assert recordings(recorded([[(0, 1)], [(0, 2)], [(2, 3)]])).tolist() == [0, 0, 0], "less than a minute between"
+    assert recordings(recorded([[(0, 1)], [(9, 10)], [(9, 11)]])).tolist() == [1, 0, 0], "0 has most ranks"
+    assert recordings(recorded([])).tolist() == []
+
+
+def test_a_rank_that_was_recorded_in_parts_joins_what_lies_between_them() -> None:
+    assert recordings(recorded([[(0, 1), (9, 10)], [(0, 1)], [(9, 10)]])).tolist() == [0, 0, 0]
+    chain = [[(0, 1), (9, 10)], [(9, 10), (18, 19)], [(18, 19)], [(0, 1)], [(30, 31)]]
+    assert recordings(recorded(chain)).tolist() == [0, 0, 0, 0, 1]
